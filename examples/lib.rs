@@ -1,0 +1,1 @@
+//! One story a file: see the header of each.

@@ -1,0 +1,1 @@
+//! The attribute and the derives of `effectual`.

@@ -1,0 +1,1 @@
+//! Makes an external action safe to retry.
