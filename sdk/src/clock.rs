@@ -1,0 +1,60 @@
+//! The only place that reads a clock.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::time::Instant;
+
+/// Milliseconds of the machine's wall clock since the Unix epoch.
+pub(crate) fn wall_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// A moment on both of the machine's clocks.
+///
+/// The monotonic clock stops while the machine is suspended and the wall clock may be set back: what has passed is the
+/// larger of the two.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    monotonic: Instant,
+    wall_ms: i64,
+}
+
+impl Moment {
+    pub(crate) fn now() -> Self {
+        Self { monotonic: Instant::now(), wall_ms: wall_ms() }
+    }
+
+    /// How much time has passed since, by the larger of the two clocks.
+    pub(crate) fn elapsed(&self) -> Duration {
+        let now = Self::now();
+        let wall = u64::try_from(now.wall_ms.saturating_sub(self.wall_ms)).unwrap_or(0);
+        now.monotonic.saturating_duration_since(self.monotonic).max(Duration::from_millis(wall))
+    }
+}
+
+/// A moment to come, on the larger of the two clocks: past as soon as one of them says so.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Until {
+    start: Moment,
+    length: Duration,
+}
+
+impl Until {
+    pub(crate) fn new(start: Moment, length: Duration) -> Self {
+        Self { start, length }
+    }
+
+    pub(crate) fn remaining(&self) -> Duration {
+        self.length.saturating_sub(self.start.elapsed())
+    }
+
+    pub(crate) fn is_past(&self) -> bool {
+        self.remaining().is_zero()
+    }
+}
+
+/// Waits on the runtime's timer.
+pub(crate) async fn sleep(duration: Duration) {
+    tokio::time::sleep(duration).await;
+}

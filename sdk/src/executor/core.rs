@@ -1,0 +1,3 @@
+//! What all clones of an executor share.
+
+pub(crate) struct Core {}

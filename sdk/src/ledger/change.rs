@@ -1,0 +1,314 @@
+//! What the owner of a claim does with it: renew, end an attempt, open the next, settle. Judged by fence and attempt
+//! token, never by time.
+
+use super::{
+    record::{
+        AcceptedHandle, AttemptEnd, AttemptToken, AttemptVerdict, EffectRecord, Evidence, Fence, LedgerTime,
+        OutcomeBody, OutcomeKind, State, StoredOutcome,
+    },
+    transition::{Transition, Write},
+};
+use crate::{descriptor::RecoveryClass, identity::EffectId};
+
+/// Who makes a change: the effect, the fence of the claim and the token of the attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// Which effect.
+    pub id: EffectId,
+    /// The fence of the claim.
+    pub fence: Fence,
+    /// The token of the claim's current attempt.
+    pub token: AttemptToken,
+    /// The number of that attempt.
+    pub attempt: u32,
+    /// The row as the owner last saw it: a hint that saves a ledger a read. A ledger that judges against it stores only
+    /// if the row's revision, state and fence are still the same, and reads otherwise.
+    pub seen: Option<Box<EffectRecord>>,
+}
+
+impl Owner {
+    /// The owner of the claim that this row shows.
+    #[must_use]
+    pub fn of(record: &EffectRecord) -> Self {
+        Self {
+            id: record.id.clone(),
+            fence: record.fence,
+            token: record.token,
+            attempt: record.attempt,
+            seen: Some(Box::new(record.clone())),
+        }
+    }
+}
+
+/// How an attempt ended, as its owner reports it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// How.
+    pub verdict: AttemptVerdict,
+    /// The class that the attempt is to be judged by from now on, where it is not the one stored at its start.
+    pub class: Option<RecoveryClass>,
+    /// The digest of the first request that was sent.
+    pub send_digest: Option<[u8; 32]>,
+    /// Whether the body took the provider key.
+    pub key_taken: bool,
+    /// How long ago the first request was let through, in milliseconds; `None` if none was.
+    pub first_send_ago_ms: Option<i64>,
+    /// For how long a request of this attempt may still reach the provider, in milliseconds from now.
+    pub acts_for_ms: i64,
+}
+
+/// What the owner writes.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Change {
+    /// Extends the lease to `lease_ms` from now.
+    Renew {
+        /// In milliseconds, above 0.
+        lease_ms: i64,
+    },
+    /// Ends the attempt without an outcome.
+    End {
+        /// How it ended.
+        ended: Ended,
+        /// Whether the effect stays claimed, for a backoff or a look-up.
+        keep_claim: bool,
+        /// No attempt may start before this many milliseconds from now.
+        not_before_ms: Option<i64>,
+    },
+    /// Opens the next attempt of a claim whose attempt is closed.
+    Open {
+        /// The new attempt's token.
+        token: AttemptToken,
+        /// Its class.
+        class: RecoveryClass,
+        /// Its lease, in milliseconds.
+        lease_ms: i64,
+        /// How long it may take, in milliseconds.
+        attempt_timeout_ms: i64,
+        /// Whether a truthful look-up found that no attempt in doubt performed it.
+        doubt_cleared: bool,
+    },
+    /// Stores the outcome.
+    Settle {
+        /// How the attempt ended: `Performed` or `Refused`.
+        ended: Ended,
+        /// The outcome's kind.
+        kind: OutcomeKind,
+        /// The encoded value, or why there is none.
+        body: OutcomeBody,
+        /// Whether the provider marked its answer as a replay.
+        provider_replay: bool,
+        /// Whether a refusal answers the effect and not just this attempt: the provider's stored answer to our key,
+        /// or what a look-up found.
+        conclusive: bool,
+        /// How long the outcome is kept, in milliseconds.
+        retain_ms: i64,
+    },
+    /// Stores the provider's handle of an accepted effect.
+    Accept {
+        /// The job, batch or resource id.
+        handle: String,
+        /// How long to wait before asking, in milliseconds.
+        poll_after_ms: i64,
+    },
+    /// Marks the open attempt as escaped without raising the fence; the stored lease stays.
+    Label,
+}
+
+/// What a change came to.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Changed {
+    /// Stored, now or by an earlier try whose acknowledgement was lost: the row as it stands.
+    Applied(Box<EffectRecord>),
+    /// The fence was raised, or the attempt is not the current one: nothing of the row changed. An answer that the
+    /// change carried is kept as evidence.
+    Stale(Option<Box<EffectRecord>>),
+}
+
+/// Judges a change against the row. Pure; compares no times, so that `now` may be a clock that the database reads.
+#[must_use]
+pub fn judge(current: Option<&EffectRecord>, owner: &Owner, change: &Change, now: LedgerTime) -> Transition<Changed> {
+    let Some(record) = current else {
+        return Transition::read(Changed::Stale(None));
+    };
+    if record.fence != owner.fence || !is_current(record, owner, change) {
+        return stale(record, owner, change, now);
+    }
+    match change {
+        Change::Renew { lease_ms } => renew(record, *lease_ms, now),
+        Change::End { ended, keep_claim, not_before_ms } => {
+            end(record, ended, *keep_claim, not_before_ms.map(|delay| now + delay), now)
+        }
+        Change::Open { .. } => open(record, change, now),
+        Change::Settle { .. } => settle(record, owner, change, now),
+        Change::Accept { handle, poll_after_ms } => accept(record, handle, now + poll_after_ms),
+        Change::Label => label(record),
+    }
+}
+
+/// Whether the change speaks for the row's current attempt; one that opened the next already counts as its own.
+fn is_current(record: &EffectRecord, owner: &Owner, change: &Change) -> bool {
+    record.token == owner.token || matches!(change, Change::Open { token, .. } if *token == record.token)
+}
+
+fn applied(record: EffectRecord) -> Transition<Changed> {
+    Transition::write(Changed::Applied(Box::new(record.clone())), Write::effect(record))
+}
+
+fn already(record: &EffectRecord) -> Transition<Changed> {
+    Transition::read(Changed::Applied(Box::new(record.clone())))
+}
+
+fn renew(record: &EffectRecord, lease_ms: i64, now: LedgerTime) -> Transition<Changed> {
+    if record.state != State::Claimed {
+        return Transition::read(Changed::Stale(Some(Box::new(record.clone()))));
+    }
+    let mut next = record.next();
+    next.lease_until = now + lease_ms;
+    applied(next)
+}
+
+/// The row with the attempt's end written in.
+fn with_end(record: &EffectRecord, ended: &Ended, now: LedgerTime) -> EffectRecord {
+    let mut next = record.next();
+    next.class = ended.class.unwrap_or(record.class);
+    next.first_send_at = record.first_send_at.or(ended.first_send_ago_ms.map(|ago| now - ago));
+    // A look-up ends an attempt that was closed before; what that attempt sent stays known.
+    let before = record.end.as_ref();
+    next.end = Some(AttemptEnd {
+        at: now,
+        verdict: ended.verdict,
+        send_digest: before.and_then(|end| end.send_digest).or(ended.send_digest),
+        key_taken: ended.key_taken || before.is_some_and(|end| end.key_taken),
+    });
+    next
+}
+
+fn end(
+    record: &EffectRecord,
+    ended: &Ended,
+    keep_claim: bool,
+    not_before: Option<LedgerTime>,
+    now: LedgerTime,
+) -> Transition<Changed> {
+    if record.state == State::Completed {
+        return Transition::read(Changed::Stale(Some(Box::new(record.clone()))));
+    }
+    // A closed attempt (one that a look-up holds) keeps the end that it has.
+    let mut next = if record.end.is_some() { record.next() } else { with_end(record, ended, now) };
+    if record.end.is_none() {
+        match ended.verdict {
+            AttemptVerdict::Unknown => {
+                let class = next.class;
+                next.doubt = Some(record.doubt_with(class, now + ended.acts_for_ms, ended.send_digest));
+            }
+            _ if record.doubt.as_ref().is_some_and(|doubt| doubt.attempt == record.attempt) => next.doubt = None,
+            _ => {}
+        }
+    }
+    next.not_before = not_before;
+    if !keep_claim {
+        next.state = if next.doubt.is_some() { State::Escaped } else { State::Released };
+        next.lease_until = now;
+    }
+    applied(next)
+}
+
+fn open(record: &EffectRecord, change: &Change, now: LedgerTime) -> Transition<Changed> {
+    let Change::Open { token, class, lease_ms, attempt_timeout_ms, doubt_cleared } = change else {
+        return already(record);
+    };
+    if record.token == *token {
+        return already(record);
+    }
+    let (State::Claimed, Some(end)) = (record.state, record.end.clone()) else {
+        return Transition::read(Changed::Stale(Some(Box::new(record.clone()))));
+    };
+    let mut next = record.next();
+    next.attempt += 1;
+    next.token = *token;
+    next.class = *class;
+    next.started_at = now;
+    next.lease_until = now + lease_ms;
+    next.attempt_timeout_ms = *attempt_timeout_ms;
+    next.end = None;
+    next.not_before = None;
+    if *doubt_cleared {
+        next.doubt = None;
+    }
+    let closed = Some(record.closed_attempt(end));
+    let reply = Changed::Applied(Box::new(next.clone()));
+    Transition::write(reply, Write { effect: next, closed, evidence: None })
+}
+
+fn settle(record: &EffectRecord, owner: &Owner, change: &Change, now: LedgerTime) -> Transition<Changed> {
+    let Change::Settle { ended, kind, body, provider_replay, conclusive, retain_ms } = change else {
+        return already(record);
+    };
+    if record.state == State::Completed {
+        return already(record);
+    }
+    let doubted_before = record.doubt.as_ref().is_some_and(|doubt| doubt.attempt != record.attempt);
+    if *kind == OutcomeKind::Refusal && doubted_before && !conclusive {
+        // The refusal answers this attempt; an earlier one may still have performed the effect.
+        let mut transition = end(record, ended, false, None, now);
+        if let Some(write) = &mut transition.write {
+            write.evidence = evidence_of(owner, change, now);
+        }
+        return transition;
+    }
+    let mut next = with_end(record, ended, now);
+    next.state = State::Completed;
+    next.lease_until = now;
+    next.doubt = None;
+    next.not_before = None;
+    next.outcome = Some(StoredOutcome {
+        kind: *kind,
+        body: body.clone(),
+        provider_replay: *provider_replay,
+        settled_at: now,
+        retain_until: now + retain_ms,
+    });
+    applied(next)
+}
+
+fn accept(record: &EffectRecord, handle: &str, poll_after: LedgerTime) -> Transition<Changed> {
+    if record.state == State::Completed {
+        return Transition::read(Changed::Stale(Some(Box::new(record.clone()))));
+    }
+    let mut next = record.next();
+    next.accepted = Some(AcceptedHandle { handle: handle.to_owned(), poll_after });
+    applied(next)
+}
+
+fn label(record: &EffectRecord) -> Transition<Changed> {
+    if record.state != State::Claimed {
+        return already(record);
+    }
+    let mut next = record.next();
+    next.doubt = record.doubt_at_expiry();
+    next.state = if next.doubt.is_some() { State::Escaped } else { State::Released };
+    applied(next)
+}
+
+/// An answer behind a raised fence is not the outcome; it is kept, and success beside success is marked.
+fn stale(record: &EffectRecord, owner: &Owner, change: &Change, now: LedgerTime) -> Transition<Changed> {
+    let reply = Changed::Stale(Some(Box::new(record.clone())));
+    let Some(evidence) = evidence_of(owner, change, now) else {
+        return Transition::read(reply);
+    };
+    let mut next = record.next();
+    let other_success = record.outcome.as_ref().is_some_and(|outcome| outcome.kind == OutcomeKind::Success);
+    next.double_suspected |= other_success && evidence.verdict == AttemptVerdict::Performed;
+    Transition::write(reply, Write { effect: next, closed: None, evidence: Some(evidence) })
+}
+
+fn evidence_of(owner: &Owner, change: &Change, now: LedgerTime) -> Option<Evidence> {
+    let (verdict, payload) = match change {
+        Change::Settle { ended, body: OutcomeBody::Payload(payload), .. } => (ended.verdict, Some(payload.clone())),
+        Change::Settle { ended, .. } => (ended.verdict, None),
+        _ => return None,
+    };
+    Some(Evidence { attempt: owner.attempt, fence: owner.fence, at: now, verdict, payload })
+}

@@ -1,0 +1,291 @@
+//! The claim: the one function through which every path wins the right to perform an effect.
+
+use super::{
+    record::{
+        AttemptEnd, AttemptToken, AttemptVerdict, Doubt, EffectRecord, LedgerTime, Place, State,
+    },
+    transition::{Transition, Write},
+};
+use crate::{
+    descriptor::{Keying, RecoveryClass},
+    identity::{ArgumentDigest, EffectId, mismatches},
+};
+
+/// What a caller asks for when it wants to perform an effect.
+#[derive(Debug, Clone)]
+pub struct ClaimRequest {
+    /// Which effect.
+    pub id: EffectId,
+    /// The operation's name.
+    pub operation: String,
+    /// How the identity was derived.
+    pub keying: Keying,
+    /// The key-schema version of the identity.
+    pub key_version: u32,
+    /// The provider's pinned name.
+    pub provider: Option<String>,
+    /// The provider key for a first claim; a stored one stays in use.
+    pub provider_key: String,
+    /// What is asked.
+    pub fingerprints: Vec<ArgumentDigest>,
+    /// The class that a new attempt is stored with.
+    pub class: RecoveryClass,
+    /// Whether the caller can ask the provider what happened.
+    pub can_look_up: bool,
+    /// For how long after a doubt began the provider still deduplicates, less the margin, in milliseconds.
+    pub resend_window_ms: Option<i64>,
+    /// How long to wait after the last attempt in doubt can act before sending again, in milliseconds; `None` where
+    /// the provider documents what it does with a key in flight.
+    pub resend_quiet_ms: Option<i64>,
+    /// The new claim's token.
+    pub token: AttemptToken,
+    /// For how long the claim authorises, in milliseconds.
+    pub lease_ms: i64,
+    /// How long one attempt may take, in milliseconds.
+    pub attempt_timeout_ms: i64,
+    /// Where the call is made.
+    pub place: Place,
+}
+
+/// What the winner of a claim has to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Task {
+    /// Perform the effect: a new attempt is open.
+    Perform,
+    /// Ask the provider first: the current attempt is closed and in doubt.
+    LookUp,
+}
+
+/// What a claim came to. Losing is a value, not an error.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Claim {
+    /// The caller owns the effect until the record's lease ends.
+    Won {
+        /// The row as stored.
+        record: Box<EffectRecord>,
+        /// What to do.
+        task: Task,
+    },
+    /// The outcome is stored.
+    Settled(Box<EffectRecord>),
+    /// The outcome is past its retention.
+    Expired,
+    /// These arguments differ from the recorded ones.
+    Mismatch {
+        /// Their names.
+        arguments: Vec<String>,
+    },
+    /// Somebody else may act.
+    InFlight {
+        /// How long its lease still runs, in milliseconds, above 0.
+        lease_remaining_ms: i64,
+    },
+    /// An attempt is in doubt, and its class does not let this caller go on.
+    Escaped(Box<EffectRecord>),
+    /// An attempt may start only later.
+    NotBefore {
+        /// How long to wait, in milliseconds, above 0.
+        delay_ms: i64,
+    },
+    /// The provider accepted it and works on it.
+    Accepted {
+        /// The provider's handle.
+        handle: String,
+        /// How long to wait before asking, in milliseconds, from 0.
+        delay_ms: i64,
+    },
+}
+
+/// Judges a claim against the row, in the one order that holds on every path: mismatch, expired, settled, escaped by
+/// class, in flight, not before, claim. Pure: `now` is the ledger's clock.
+#[must_use]
+pub fn judge(current: Option<&EffectRecord>, request: &ClaimRequest, now: LedgerTime) -> Transition<Claim> {
+    let Some(record) = current else {
+        return first_claim(request, now);
+    };
+    if record.token == request.token && record.state == State::Claimed {
+        // The acknowledgement of our own claim was lost.
+        let task = if record.end.is_some() { Task::LookUp } else { Task::Perform };
+        return Transition::read(Claim::Won { record: Box::new(record.clone()), task });
+    }
+    let differing = mismatches(&record.fingerprints, &request.fingerprints);
+    if !differing.is_empty() {
+        return Transition::read(Claim::Mismatch { arguments: differing });
+    }
+    if let Some(outcome) = &record.outcome {
+        let claim =
+            if outcome.is_expired(now) { Claim::Expired } else { Claim::Settled(Box::new(record.clone())) };
+        return Transition::read(claim).with_touch();
+    }
+    judge_unsettled(record, request, now)
+}
+
+fn judge_unsettled(record: &EffectRecord, request: &ClaimRequest, now: LedgerTime) -> Transition<Claim> {
+    let lease_remaining_ms = record.lease_until - now;
+    if record.state == State::Claimed && lease_remaining_ms > 0 {
+        return Transition::read(Claim::InFlight { lease_remaining_ms });
+    }
+    if let Some(accepted) = &record.accepted {
+        let delay_ms = (accepted.poll_after - now).max(0);
+        return Transition::read(Claim::Accepted { handle: accepted.handle.clone(), delay_ms }).with_touch();
+    }
+    let doubt = record.doubt_at_expiry();
+    let task = match &doubt {
+        None => Some(Task::Perform),
+        Some(doubt) => task_in_doubt(doubt, request, now),
+    };
+    let Some(task) = task else {
+        return label_escaped(record, doubt);
+    };
+    if record.state == State::Escaped && lease_remaining_ms > 0 {
+        // Labelled while its body may still be alive.
+        return Transition::read(Claim::InFlight { lease_remaining_ms });
+    }
+    let not_before = record.not_before.into_iter().chain(quiet_until(task, doubt.as_ref(), request)).max();
+    if let Some(delay_ms) = not_before.map(|at| at - now).filter(|delay| *delay > 0) {
+        return Transition::read(Claim::NotBefore { delay_ms });
+    }
+    take_over(record, doubt, task, request, now)
+}
+
+/// What the class of the attempts in doubt allows; `None` where the effect stays escaped.
+fn task_in_doubt(doubt: &Doubt, request: &ClaimRequest, now: LedgerTime) -> Option<Task> {
+    let look_up = request.can_look_up.then_some(Task::LookUp);
+    match doubt.class {
+        RecoveryClass::Rerun => Some(Task::Perform),
+        RecoveryClass::Resend => {
+            let in_window = request.resend_window_ms.is_some_and(|window| now < doubt.since.saturating_add(window));
+            if in_window { Some(Task::Perform) } else { look_up }
+        }
+        RecoveryClass::Reconcile => look_up,
+        RecoveryClass::Transactional | RecoveryClass::Hold => None,
+    }
+}
+
+/// When a re-send may go out where the provider's treatment of a key in flight is not documented.
+fn quiet_until(task: Task, doubt: Option<&Doubt>, request: &ClaimRequest) -> Option<LedgerTime> {
+    let doubt = doubt.filter(|doubt| task == Task::Perform && doubt.class == RecoveryClass::Resend)?;
+    request.resend_quiet_ms.map(|quiet| doubt.acts_until.saturating_add(quiet))
+}
+
+fn first_claim(request: &ClaimRequest, now: LedgerTime) -> Transition<Claim> {
+    let record = EffectRecord {
+        id: request.id.clone(),
+        operation: request.operation.clone(),
+        keying: request.keying,
+        key_version: request.key_version,
+        provider: request.provider.clone(),
+        provider_key: request.provider_key.clone(),
+        fingerprints: request.fingerprints.clone(),
+        created_at: now,
+        first_send_at: None,
+        state: State::Claimed,
+        fence: 1,
+        attempt: 1,
+        token: request.token,
+        class: request.class,
+        place: request.place.clone(),
+        started_at: now,
+        lease_until: now + request.lease_ms,
+        attempt_timeout_ms: request.attempt_timeout_ms,
+        end: None,
+        doubt: None,
+        accepted: None,
+        not_before: None,
+        outcome: None,
+        double_suspected: false,
+        revision: 1,
+    };
+    let claim = Claim::Won { record: Box::new(record.clone()), task: Task::Perform };
+    Transition::write(claim, Write::effect(record))
+}
+
+/// Makes the doubt of a claim whose lease ended visible; the fence stays, so that its own late outcome still counts.
+fn label_escaped(record: &EffectRecord, doubt: Option<Doubt>) -> Transition<Claim> {
+    if record.state == State::Escaped {
+        return Transition::read(Claim::Escaped(Box::new(record.clone()))).with_touch();
+    }
+    let mut next = record.next();
+    next.state = State::Escaped;
+    next.doubt = doubt;
+    Transition::write(Claim::Escaped(Box::new(next.clone())), Write::effect(next)).with_touch()
+}
+
+fn take_over(
+    record: &EffectRecord,
+    doubt: Option<Doubt>,
+    task: Task,
+    request: &ClaimRequest,
+    now: LedgerTime,
+) -> Transition<Claim> {
+    let unknown_end =
+        AttemptEnd { at: now, verdict: AttemptVerdict::Unknown, send_digest: None, key_taken: false };
+    let mut next = record.next();
+    next.state = State::Claimed;
+    next.fence += 1;
+    next.token = request.token;
+    next.lease_until = now + request.lease_ms;
+    next.not_before = None;
+    next.doubt = doubt;
+    let closed = match task {
+        Task::LookUp => {
+            next.end = Some(record.end.clone().unwrap_or(unknown_end));
+            None
+        }
+        Task::Perform => {
+            next.attempt += 1;
+            next.class = request.class;
+            next.place = request.place.clone();
+            next.started_at = now;
+            next.attempt_timeout_ms = request.attempt_timeout_ms;
+            next.end = None;
+            Some(record.closed_attempt(unknown_end))
+        }
+    };
+    let claim = Claim::Won { record: Box::new(next.clone()), task };
+    Transition::write(claim, Write { effect: next, closed, evidence: None })
+}
+
+impl EffectRecord {
+    /// The doubt as it stands once the lease has ended: an attempt that is still open is then in doubt.
+    pub(crate) fn doubt_at_expiry(&self) -> Option<Doubt> {
+        if self.state != State::Claimed || self.end.is_some() {
+            return self.doubt.clone();
+        }
+        let acts_until = self.lease_until.saturating_add(self.attempt_timeout_ms);
+        Some(self.doubt_with(self.class, acts_until, None))
+    }
+
+    /// The doubt with the current attempt in it.
+    pub(crate) fn doubt_with(
+        &self,
+        class: RecoveryClass,
+        acts_until: LedgerTime,
+        send_digest: Option<[u8; 32]>,
+    ) -> Doubt {
+        match &self.doubt {
+            None => Doubt { attempt: self.attempt, since: self.started_at, class, acts_until, send_digest },
+            Some(doubt) => Doubt {
+                class: doubt.class.max(class),
+                acts_until: doubt.acts_until.max(acts_until),
+                send_digest: doubt.send_digest.or(send_digest),
+                ..doubt.clone()
+            },
+        }
+    }
+
+    /// The row for the next write.
+    pub(crate) fn next(&self) -> Self {
+        Self { revision: self.revision + 1, ..self.clone() }
+    }
+}
+
+impl super::record::StoredOutcome {
+    /// Whether the outcome is past its retention, swept or not.
+    #[must_use]
+    pub fn is_expired(&self, now: LedgerTime) -> bool {
+        use super::record::{AbsentReason, OutcomeBody};
+        self.retain_until <= now || self.body == OutcomeBody::Absent(AbsentReason::Expired)
+    }
+}

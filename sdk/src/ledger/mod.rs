@@ -1,0 +1,74 @@
+//! The ledger: where claims are won and outcomes are kept.
+//!
+//! [`claim::judge`] and [`change::judge`] are the whole state machine, and they are pure. A backend reads a row, lets
+//! them judge, and stores what they say by compare-and-set: that is all that differs from one database to the next.
+
+pub mod change;
+pub mod claim;
+mod error;
+mod memory;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+pub mod record;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
+pub mod transition;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub(crate) mod writer;
+
+use async_trait::async_trait;
+
+pub use self::{
+    change::{Change, Changed, Owner},
+    claim::{Claim, ClaimRequest, Task},
+    error::{LedgerError, LedgerErrorKind},
+    memory::MemoryLedger,
+    record::{EffectHistory, EffectRecord},
+};
+use crate::identity::EffectId;
+
+/// What a ledger owes.
+///
+/// # Contract
+/// - **Durable**: when `claim` or `change` resolves with `Ok`, what it says is on disk and survives the death of the
+///   process and of the machine. The one exception is [`MemoryLedger`], which says so.
+/// - **Atomic**: each call stores all of its [`Write`](transition::Write) or none of it, and only if revision, state and
+///   fence of the row are still the judged ones. Of callers that judge one row at the same time, one stores; the others
+///   judge again on a fresh read.
+/// - **One clock**: every time in a row comes from the ledger's own clock, never from a caller's.
+/// - **Own transaction**: no call takes part in a transaction of the caller.
+/// - **Idempotent by token**: a call repeated after a lost acknowledgement finds its own token and answers as the first.
+/// - **Honest**: an error means that the call may or may not have been stored; it never stands for a lost race.
+///
+/// # Cancel safety
+/// A future of these methods that is dropped may or may not have taken effect; it never leaves a transaction open, a
+/// connection unusable or a row half written.
+#[async_trait]
+pub trait Ledger: Send + Sync + std::fmt::Debug + 'static {
+    /// Claims an effect, or says why not: stores what [`claim::judge`] decides.
+    ///
+    /// A hit never writes, but for the first touch by another run.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; nothing was started, and a repeated call with the same token finds a claim that was stored.
+    async fn claim(&self, request: &ClaimRequest) -> Result<Claim, LedgerError>;
+
+    /// Stores what [`change::judge`] decides of the owner's change.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; a repeated call with the same owner is recognised.
+    async fn change(&self, owner: &Owner, change: &Change) -> Result<Changed, LedgerError>;
+
+    /// Everything known of one effect; `None` if it was never claimed.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError>;
+
+    /// A short name for messages, such as `sqlite`.
+    fn name(&self) -> &'static str;
+
+    /// Ends what the ledger runs by itself, after what was already handed in is stored. Later calls get
+    /// [`LedgerErrorKind::Closed`].
+    async fn close(&self);
+}

@@ -1,0 +1,139 @@
+//! The group commit: takes everything that waits when it becomes free, stores it in one go, and never waits for more.
+
+use std::collections::HashSet;
+
+use async_trait::async_trait;
+use tokio::sync::{Mutex, mpsc, oneshot};
+
+use super::{Change, Changed, Claim, ClaimRequest, LedgerError, LedgerErrorKind, Owner};
+use crate::identity::EffectId;
+
+/// How many commands one commit carries at the most.
+const BATCH_MAX: usize = 256;
+
+/// How many commands may wait; a caller beyond that waits for room.
+const QUEUE_MAX: usize = 4096;
+
+/// Something to judge and store.
+#[derive(Debug, Clone)]
+pub(crate) enum Command {
+    Claim(Box<ClaimRequest>),
+    Change(Box<Owner>, Box<Change>),
+}
+
+impl Command {
+    pub(crate) fn id(&self) -> &EffectId {
+        match self {
+            Self::Claim(request) => &request.id,
+            Self::Change(owner, _) => &owner.id,
+        }
+    }
+}
+
+/// The answer to a command, of the same kind.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    Claim(Claim),
+    Change(Changed),
+}
+
+/// What a backend gives the writer: one batch in, one answer for each command out, durable when it returns.
+///
+/// No two commands of a batch are for the same effect. A batch that the database refuses for the data of one command
+/// must be tried again item by item, so that only the offender fails.
+#[async_trait]
+pub(crate) trait LedgerIo: Send {
+    async fn apply(&mut self, batch: &[Command]) -> Vec<Result<Reply, LedgerError>>;
+}
+
+struct Waiting {
+    command: Command,
+    reply: oneshot::Sender<Result<Reply, LedgerError>>,
+}
+
+/// The callers' end.
+#[derive(Debug, Clone)]
+pub(crate) struct Queue {
+    sender: mpsc::Sender<Waiting>,
+}
+
+/// The writers' end: several writers may share one.
+pub(crate) struct Intake {
+    inner: Mutex<IntakeInner>,
+}
+
+struct IntakeInner {
+    receiver: mpsc::Receiver<Waiting>,
+    /// What would have been the second command for one effect in a batch, in order of arrival.
+    deferred: Vec<Waiting>,
+}
+
+pub(crate) fn queue() -> (Queue, Intake) {
+    let (sender, receiver) = mpsc::channel(QUEUE_MAX);
+    (Queue { sender }, Intake { inner: Mutex::new(IntakeInner { receiver, deferred: Vec::new() }) })
+}
+
+impl Queue {
+    pub(crate) async fn claim(&self, request: &ClaimRequest) -> Result<Claim, LedgerError> {
+        match self.submit(Command::Claim(Box::new(request.clone()))).await? {
+            Reply::Claim(claim) => Ok(claim),
+            Reply::Change(_) => Err(closed()),
+        }
+    }
+
+    pub(crate) async fn change(&self, owner: &Owner, change: &Change) -> Result<Changed, LedgerError> {
+        match self.submit(Command::Change(Box::new(owner.clone()), Box::new(change.clone()))).await? {
+            Reply::Change(changed) => Ok(changed),
+            Reply::Claim(_) => Err(closed()),
+        }
+    }
+
+    /// Once handed in, a command is carried out whether or not its caller still listens.
+    async fn submit(&self, command: Command) -> Result<Reply, LedgerError> {
+        let (reply, answer) = oneshot::channel();
+        self.sender.send(Waiting { command, reply }).await.map_err(|_| closed())?;
+        answer.await.map_err(|_| closed())?
+    }
+}
+
+fn closed() -> LedgerError {
+    LedgerError::new(LedgerErrorKind::Closed, "its writer has ended")
+}
+
+impl Intake {
+    /// Waits for work and takes all there is, at most one command for each effect; `None` when all callers are gone.
+    async fn next_batch(&self) -> Option<Vec<Waiting>> {
+        let mut inner = self.inner.lock().await;
+        let mut taken = std::mem::take(&mut inner.deferred);
+        if taken.is_empty() {
+            let received = inner.receiver.recv_many(&mut taken, BATCH_MAX).await;
+            if received == 0 {
+                return None;
+            }
+        }
+        while taken.len() < BATCH_MAX {
+            match inner.receiver.try_recv() {
+                Ok(waiting) => taken.push(waiting),
+                Err(_) => break,
+            }
+        }
+        let mut seen = HashSet::new();
+        let (batch, deferred) = taken.into_iter().partition(|waiting| seen.insert(waiting.command.id().clone()));
+        inner.deferred = deferred;
+        Some(batch)
+    }
+}
+
+/// Serves the queue until every [`Queue`] is dropped.
+pub(crate) async fn serve(intake: &Intake, io: &mut dyn LedgerIo) {
+    while let Some(batch) = intake.next_batch().await {
+        let (commands, replies): (Vec<_>, Vec<_>) =
+            batch.into_iter().map(|waiting| (waiting.command, waiting.reply)).unzip();
+        let answers = io.apply(&commands).await;
+        debug_assert_eq!(answers.len(), replies.len(), "a batch is answered whole");
+        for (reply, answer) in replies.into_iter().zip(answers) {
+            // A caller that went away has no use for the answer; what was stored stands.
+            drop(reply.send(answer));
+        }
+    }
+}

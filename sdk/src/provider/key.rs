@@ -1,0 +1,102 @@
+//! The provider key: a documented derivative of the effect's identity, the same for its whole life.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+use crate::identity::EffectId;
+
+/// Separates provider keys from every other use of the digest.
+const CONTEXT: &str = "effectual provider key 1";
+
+/// How a provider key is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyForm {
+    /// A lower-case UUID of 36 characters in the shape of version 4: 122 bits. Accepted nearly everywhere.
+    #[default]
+    Uuid,
+    /// 40 lower-case hex digits: 160 bits.
+    Hex40,
+    /// 64 lower-case hex digits: 256 bits.
+    Hex64,
+}
+
+impl KeyForm {
+    /// The length of such a key, in characters; all are ASCII.
+    #[must_use]
+    pub const fn len(self) -> usize {
+        match self {
+            Self::Uuid => 36,
+            Self::Hex40 => 40,
+            Self::Hex64 => 64,
+        }
+    }
+
+    /// Derives the key of an effect: `derive_key` of BLAKE3 over the identity's digest, keyed by the secret's digest
+    /// where there is a secret, then written in this form.
+    #[must_use]
+    pub fn derive(self, effect: &EffectId, secret: Option<&[u8]>) -> String {
+        let material = match secret {
+            None => *effect.digest(),
+            Some(secret) => {
+                let key = blake3::derive_key("effectual provider key secret 1", secret);
+                *blake3::keyed_hash(&key, effect.digest()).as_bytes()
+            }
+        };
+        let derived = blake3::derive_key(CONTEXT, &material);
+        match self {
+            Self::Uuid => uuid_shaped(derived),
+            Self::Hex40 => hex(&derived[..20]),
+            Self::Hex64 => hex(&derived),
+        }
+    }
+}
+
+fn uuid_shaped(derived: [u8; 32]) -> String {
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&derived[..16]);
+    uuid::Builder::from_random_bytes(bytes).into_uuid().hyphenated().to_string()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::KeyForm;
+    use crate::identity::{EffectId, Tenant};
+
+    fn effect(byte: u8) -> EffectId {
+        EffectId::new(Tenant::parse("acme").expect("a valid tenant"), [byte; 32])
+    }
+
+    #[test]
+    fn every_form_has_its_length_and_is_deterministic() {
+        for form in [KeyForm::Uuid, KeyForm::Hex40, KeyForm::Hex64] {
+            let key = form.derive(&effect(7), None);
+            assert_eq!(key.len(), form.len());
+            assert_eq!(key, form.derive(&effect(7), None));
+            assert_ne!(key, form.derive(&effect(8), None));
+        }
+    }
+
+    #[test]
+    fn f56_a_uuid_key_passes_a_uuid_check() {
+        let key = KeyForm::Uuid.derive(&effect(7), None);
+        let parsed = uuid::Uuid::parse_str(&key).expect("a UUID");
+        assert_eq!(parsed.get_version_num(), 4);
+        assert_eq!(parsed.get_variant(), uuid::Variant::RFC4122);
+        assert_eq!(parsed.hyphenated().to_string(), key);
+    }
+
+    #[test]
+    fn a_secret_changes_the_key() {
+        assert_ne!(KeyForm::Uuid.derive(&effect(7), None), KeyForm::Uuid.derive(&effect(7), Some(b"secret")));
+    }
+}

@@ -1,0 +1,63 @@
+//! Providers: what is known of the other side, and how it is told one effect from the next.
+
+mod key;
+mod profile;
+mod send;
+
+use async_trait::async_trait;
+
+pub use self::{
+    key::KeyForm,
+    profile::{AnswerMeaning, AnswerRule, FailedFirst, InFlightMeaning, KeyPlace, Profile, ProfileError},
+};
+pub use send::{SendPermit, SendRefused};
+
+use crate::{failure::Found, identity::EffectId};
+
+/// A provider, as an effect names it: `#[effect(…, provider = Stripe)]`.
+///
+/// The type carries the name and the profile. A value of it, given to
+/// [`ExecutorBuilder::provider`](crate::ExecutorBuilder::provider), can also be asked what happened to an effect.
+#[async_trait]
+pub trait Provider: Send + Sync + 'static {
+    /// The provider's name. Stored with each effect and part of a recipe's identity: never change it.
+    const NAME: &'static str;
+
+    /// What the provider documents, as dated data.
+    #[must_use]
+    fn profile() -> Profile;
+
+    /// Asks the provider whether it performed an effect. [`Found::Done`] holds what the effect would have returned, as
+    /// JSON; [`Found::Refused`] what its error would have been.
+    ///
+    /// [`Found::Absent`] must be the truth as of the call's start, but for [`Profile::settle_delay`].
+    ///
+    /// The default answer is [`Found::Unknown`].
+    ///
+    /// # Cancel safety
+    /// The future may be dropped at any point; it must not change anything at the provider.
+    async fn look_up(&self, request: &LookUp<'_>) -> Found<serde_json::Value, serde_json::Value> {
+        let _ = request;
+        Found::Unknown
+    }
+}
+
+/// What a look-up is asked.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct LookUp<'a> {
+    /// The provider key that was presented.
+    pub key: &'a str,
+    /// Which effect.
+    pub effect_id: &'a EffectId,
+    /// The operation's name.
+    pub operation: &'a str,
+}
+
+impl<'a> LookUp<'a> {
+    /// A question about one effect.
+    #[must_use]
+    pub fn new(key: &'a str, effect_id: &'a EffectId, operation: &'a str) -> Self {
+        Self { key, effect_id, operation }
+    }
+}
