@@ -1,0 +1,124 @@
+//! From what identifies an effect to its identity.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::canonical::Encoder;
+use super::effect_id::EffectId;
+use super::ids::{NodeId, RunId, Tenant};
+use super::traits::Identity;
+
+const BUSINESS_DOMAIN: &str = "effectual/business-identity";
+const RECIPE_DOMAIN: &str = "effectual/activity-recipe";
+
+/// Room for the fixed part of an identity, so that a usual key is encoded without growing the buffer.
+const CAPACITY: usize = 256;
+
+/// The fields that identify a business operation, each under its name.
+///
+/// The order in which they are added means nothing. Values do not show in `Debug`.
+#[derive(Default)]
+pub struct KeyFields {
+    encoded: Encoder,
+    fields: Vec<(&'static str, Range<usize>)>,
+}
+
+impl KeyFields {
+    /// No field yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a field. The attribute refuses one name for two fields; here both enter, in the order in which
+    /// they were added.
+    #[must_use]
+    pub fn field(mut self, name: &'static str, value: &(impl Identity + ?Sized)) -> Self {
+        let start = self.encoded.position();
+        value.encode(&mut self.encoded);
+        self.fields.push((name, start..self.encoded.position()));
+        self
+    }
+
+    fn encode(&self, out: &mut Encoder) {
+        let mut sorted: Vec<_> = self.fields.iter().collect();
+        // Stable, and by bytes: no locale has a say in it.
+        sorted.sort_by_key(|(name, _)| *name);
+        let record = out.open_record();
+        for (name, range) in sorted {
+            out.name(name);
+            out.append(&self.encoded.bytes()[range.clone()]);
+        }
+        out.close(record);
+    }
+}
+
+impl fmt::Debug for KeyFields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.fields.iter().map(|(name, _)| name)).finish()
+    }
+}
+
+/// The identity of a business operation, the same from every entry point: a node, an operator's route, a
+/// scheduled job.
+///
+/// `version` is the version of the key schema: it rises when the key's fields change their meaning.
+pub fn business_identity(tenant: &Tenant, operation: &str, version: u32, key: &KeyFields) -> EffectId {
+    let mut out = Encoder::with_capacity(CAPACITY + key.encoded.position());
+    out.restart(BUSINESS_DOMAIN);
+    let record = out.open_record();
+    out.name("key");
+    key.encode(&mut out);
+    field(&mut out, "operation", operation);
+    field(&mut out, "tenant", tenant);
+    field(&mut out, "version", &version);
+    out.close(record);
+    EffectId::new(tenant.clone(), out.digest())
+}
+
+/// Where a call without a business key was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RecipePlace {
+    /// In a node of a run.
+    Node {
+        /// The run.
+        run: RunId,
+        /// The node within the run.
+        node: NodeId,
+    },
+    /// In the body of another effect, whose identity stands in for run and node.
+    Effect(EffectId),
+}
+
+/// The identity of an action that has no business key: the `ordinal`-th such call, from 0, of this place.
+///
+/// The action is the provider's pinned name, if there is a provider, and the operation.
+pub fn activity_recipe(
+    tenant: &Tenant,
+    place: &RecipePlace,
+    ordinal: u64,
+    provider: Option<&str>,
+    operation: &str,
+) -> EffectId {
+    let mut out = Encoder::with_capacity(2 * CAPACITY);
+    out.restart(RECIPE_DOMAIN);
+    let record = out.open_record();
+    // The names are sorted in both shapes: effect or node, operation, ordinal, provider, run, tenant.
+    match place {
+        RecipePlace::Effect(effect) => field(&mut out, "effect", &effect.to_string()),
+        RecipePlace::Node { node, .. } => field(&mut out, "node", node.as_str()),
+    }
+    field(&mut out, "operation", operation);
+    field(&mut out, "ordinal", &ordinal);
+    field(&mut out, "provider", &provider);
+    if let RecipePlace::Node { run, .. } = place {
+        field(&mut out, "run", run.as_str());
+    }
+    field(&mut out, "tenant", tenant);
+    out.close(record);
+    EffectId::new(tenant.clone(), out.digest())
+}
+
+fn field(out: &mut Encoder, name: &str, value: &(impl Identity + ?Sized)) {
+    out.name(name);
+    value.encode(out);
+}

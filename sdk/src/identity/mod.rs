@@ -1,0 +1,19 @@
+#![doc = include_str!("../docs/identity.md")]
+
+mod canonical;
+mod containers;
+
+mod effect_id;
+mod fingerprint;
+pub mod ids;
+mod json;
+mod keying;
+mod leaves;
+mod traits;
+
+pub use canonical::Encoder;
+pub use effect_id::EffectId;
+pub use fingerprint::{ArgumentDigest, Arguments, FingerprintError, mismatches};
+pub use ids::{InvalidId, InvocationId, NodeId, RunId, Tenant};
+pub use keying::{KeyFields, RecipePlace, activity_recipe, business_identity};
+pub use traits::{Fingerprint, Identity};
