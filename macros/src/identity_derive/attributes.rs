@@ -5,8 +5,10 @@ use syn::{Attribute, Ident, LitStr, Meta, Path};
 
 use super::Errors;
 
-const KEY_USE: &str = "every field of a derived type takes part, so a bare `#[key]` would say nothing; \
-                       what it can say here is `#[key(name = \"…\")]`, which pins the encoded name";
+const KEY_USE: &str = "every field of a derived type takes part, so there is nothing to mark here; \
+                       `#[key(name = \"…\")]` pins the name that a field or a variant is encoded by";
+
+const NAME_IS_TEXT: &str = "the name is a text: `#[key(name = \"…\")]`";
 
 const NAME_RULE: &str = "an encoded name is 1 to 64 of `A-Z a-z 0-9 _ . -`";
 
@@ -82,7 +84,8 @@ fn name_option(meta: &ParseNestedMeta<'_>, found: &mut Option<LitStr>) -> syn::R
     if !meta.path.is_ident("name") {
         return Err(unknown(meta, "`name = \"…\"`"));
     }
-    let literal = meta.value()?.parse::<LitStr>()?;
+    let value = meta.value()?;
+    let literal = value.parse::<LitStr>().map_err(|error| syn::Error::new(error.span(), NAME_IS_TEXT))?;
     if found.replace(literal).is_some() { Err(meta.error("`name` is given twice")) } else { Ok(()) }
 }
 
@@ -118,8 +121,10 @@ fn refuse(attr: &Attribute, place: &str, errors: &mut Errors) {
         "skip" => "nothing of a derived type can be left out: two values would be taken for one; \
                    `#[skip]` goes on a whole argument of the effect"
             .to_owned(),
-        "secret" => "`#[secret]` goes on a whole argument of the effect".to_owned(),
-        "fingerprint" => "`#[fingerprint(json)]` goes on a whole argument of the effect".to_owned(),
+        "secret" => "`#[secret]` goes on a whole argument of the effect, not inside its type".to_owned(),
+        "fingerprint" => {
+            "`#[fingerprint(json)]` goes on a whole argument of the effect, not inside its type".to_owned()
+        }
         _ => return,
     };
     errors.at(&attr.meta, message);

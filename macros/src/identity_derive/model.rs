@@ -31,7 +31,7 @@ pub(super) struct Variant {
 pub(super) enum Content {
     Unit,
     /// One field without a name: encoded as the field itself.
-    Newtype(Field),
+    Newtype(Box<Field>),
     Tuple(Vec<Field>),
     /// Sorted by the bytes of their encoded names.
     Record(Vec<(String, Field)>),
@@ -84,7 +84,7 @@ impl Content {
         };
         let mut fields: Vec<Field> = fields.iter().enumerate().map(field).collect();
         match (fields.pop(), fields.is_empty()) {
-            (Some(only), true) => Self::Newtype(only),
+            (Some(only), true) => Self::Newtype(Box::new(only)),
             (last, _) => {
                 fields.extend(last);
                 Self::Tuple(fields)
@@ -95,7 +95,7 @@ impl Content {
     pub(super) fn fields(&self) -> Vec<&Field> {
         match self {
             Self::Unit => Vec::new(),
-            Self::Newtype(field) => vec![field],
+            Self::Newtype(field) => vec![field.as_ref()],
             Self::Tuple(fields) => fields.iter().collect(),
             Self::Record(fields) => fields.iter().map(|(_, field)| field).collect(),
         }
