@@ -1,0 +1,6 @@
+#[derive(effectual::Fingerprint)]
+struct Tags {
+    tags: std::collections::HashSet<String>,
+}
+
+fn main() {}

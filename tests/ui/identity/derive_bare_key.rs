@@ -1,0 +1,8 @@
+#[derive(effectual::Identity)]
+struct Refund {
+    #[key]
+    order: u64,
+    note: String,
+}
+
+fn main() {}

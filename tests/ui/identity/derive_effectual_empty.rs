@@ -1,0 +1,7 @@
+#[derive(effectual::Identity)]
+#[effectual]
+struct Refund {
+    order: u64,
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+#[derive(effectual::Identity)]
+struct Refund {
+    größe: u64,
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+#[derive(effectual::Identity)]
+struct Refund {
+    #[key = "order"]
+    order_id: u64,
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+#[derive(effectual::Fingerprint)]
+struct Card {
+    #[secret]
+    number: String,
+}
+
+fn main() {}

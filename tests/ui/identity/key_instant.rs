@@ -1,0 +1,7 @@
+#[derive(effectual::Identity)]
+struct Payout {
+    account: u64,
+    asked_at: std::time::Instant,
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+#[derive(effectual::Identity)]
+struct Mail {
+    run: effectual::RunId,
+}
+
+fn main() {}
