@@ -25,6 +25,11 @@ impl Moment {
         Self { monotonic: Instant::now(), wall_ms: wall_ms() }
     }
 
+    /// How much time has passed since, at the least: by the clock that stops with the machine.
+    pub(crate) fn elapsed_monotonic(&self) -> Duration {
+        self.monotonic.elapsed()
+    }
+
     /// How much time has passed since, by the larger of the two clocks.
     pub(crate) fn elapsed(&self) -> Duration {
         let now = Self::now();

@@ -106,8 +106,8 @@ impl Attempt {
 }
 
 impl EffectContext {
-    pub(crate) fn new(attempt: Arc<Attempt>, outer: &Scope, id: EffectId) -> Self {
-        Self { attempt, scope: outer.inside(id) }
+    pub(crate) fn new(attempt: Arc<Attempt>, outer: &Scope) -> Self {
+        Self { attempt, scope: outer.inside() }
     }
 
     /// The idempotency key for the provider: the same on every attempt of this effect.

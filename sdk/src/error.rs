@@ -51,7 +51,7 @@ pub enum ErrorKind {
 pub enum ProviderCalled {
     /// Not by this call.
     No,
-    /// It was, and its answer is known.
+    /// It was called, or tried, and what came of it is known.
     Yes,
     /// It may have been, and its answer is not known.
     Maybe,
@@ -202,6 +202,17 @@ impl<E> EffectError<E> {
         self.0.replayed
     }
 
+    /// The body's error as the end of the call, which may be of another kind than the body said.
+    pub(crate) fn at_the_end(mut self, kind: ErrorKind) -> Self {
+        if kind != self.0.kind {
+            let (verdict, called) = kind.default_meaning();
+            self.0.kind = kind;
+            self.0.verdict = verdict;
+            self.0.called = called;
+        }
+        self
+    }
+
     /// The error of an outer effect for this error of an inner one.
     pub(crate) fn nest<F: Failure + From<E>>(self) -> EffectError<F> {
         let Inner { kind, verdict, called, error, retry_after, handle, detail, source, .. } = *self.0;
@@ -242,7 +253,9 @@ impl ErrorKind {
                  look at the provider, then resolve the effect"
             }
             Self::Accepted => "accepted by the provider and not finished; call again after the delay",
-            Self::Mismatch => "the same identity was asked for before with other arguments; not performed by this call",
+            Self::Mismatch => {
+                "the same identity was asked for before with other arguments; not performed by this call"
+            }
             Self::Expired => "it ended, and its outcome is past its retention; it is not performed again",
             Self::SchemaAmbiguous => {
                 "a record of another key-schema version may be the same effect; not performed: resolve that record"

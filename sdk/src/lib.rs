@@ -1,15 +1,44 @@
 //! Makes an external action safe to retry.
 
+mod clock;
+mod context;
+pub mod descriptor;
+mod error;
+pub mod executor;
+mod failure;
 pub mod identity;
+pub mod ledger;
+pub mod provider;
+pub mod retry;
+pub mod telemetry;
 
+pub use context::EffectContext;
+pub use descriptor::{Keying, RecoveryClass};
+pub use error::{EffectError, ErrorKind, ProviderCalled};
+pub use executor::{
+    ConfigError, Drained, EffectScope, Executor, ExecutorBuilder, NodeExecution, NodeScope, Receipt, RunScope, TenantScope,
+};
+pub use failure::{Argument, Failure, Found, Nested, Never, OrFail, Outcome, Verdict};
 pub use effectual_macros::{Fingerprint, Identity};
 pub use identity::{EffectId, Fingerprint, Identity, InvocationId, NodeId, RunId, Tenant};
+pub use ledger::{Ledger, LedgerError, LedgerErrorKind, MemoryLedger};
+pub use provider::{LookUp, Profile, Provider, SendPermit, SendRefused};
+
+/// What an effect returns: its value, or an [`EffectError`] around its own error type.
+pub type Result<T, E> = std::result::Result<T, EffectError<E>>;
 
 /// What the attribute and the derives name. Not part of the public interface.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::identity::{
-        ArgumentDigest, Arguments, Encoder, Fingerprint, FingerprintError, Identity, KeyFields, RecipePlace,
-        activity_recipe, business_identity, mismatches,
+    pub use inventory;
+
+    pub use crate::{
+        Argument, EffectContext, EffectError, EffectScope, Failure, Found, Keying, NodeScope, Outcome, RecoveryClass, Verdict,
+        descriptor::{Descriptor, ProviderRef, Registered},
+        executor::{call, call_recipe, call_recipe_reconciled, call_reconciled},
+        identity::{
+            ArgumentDigest, Arguments, Encoder, Fingerprint, FingerprintError, Identity, KeyFields, RecipePlace,
+            activity_recipe, business_identity, mismatches,
+        },
     };
 }

@@ -1,3 +1,178 @@
 //! What all clones of an executor share.
 
-pub(crate) struct Core {}
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    time::Duration,
+};
+
+use tokio::{runtime::Handle, sync::watch};
+
+use super::{
+    background::Background,
+    builder::{Defaults, same_operation},
+    held::Held,
+    settings::{ConfigError, Settings},
+};
+use crate::{
+    descriptor::{Descriptor, RecoveryClass},
+    identity::EffectId,
+    ledger::Ledger,
+    provider::{DynProvider, Profile},
+};
+
+/// How far a drain has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// Claims are taken.
+    Open,
+    /// No new claims; bodies run on and are renewed.
+    Draining,
+    /// The deadline has passed: nothing is sent, bodies are aborted, writes are not tried again.
+    Over,
+}
+
+pub(crate) struct Core {
+    pub(crate) ledger: Arc<dyn Ledger>,
+    pub(crate) runtime: Handle,
+    pub(crate) provider_key_secret: Option<Vec<u8>>,
+    pub(crate) background: Background,
+    defaults: Defaults,
+    profiles: HashMap<String, Profile>,
+    providers: HashMap<&'static str, Arc<dyn DynProvider>>,
+    settings: RwLock<HashMap<&'static str, Arc<Settings>>>,
+    /// The effects that this process is working on, for callers of the same ones.
+    working: Mutex<HashMap<EffectId, watch::Receiver<()>>>,
+    phase: watch::Sender<Phase>,
+    /// How many claims this process holds.
+    held: watch::Sender<usize>,
+}
+
+impl Core {
+    pub(crate) fn new(
+        ledger: Arc<dyn Ledger>,
+        runtime: Handle,
+        defaults: Defaults,
+        profiles: HashMap<String, Profile>,
+        providers: HashMap<&'static str, Arc<dyn DynProvider>>,
+        provider_key_secret: Option<Vec<u8>>,
+    ) -> Arc<Self> {
+        let background = Background::start(defaults.lease);
+        Arc::new(Self {
+            ledger,
+            runtime,
+            provider_key_secret,
+            background,
+            defaults,
+            profiles,
+            providers,
+            settings: RwLock::default(),
+            working: Mutex::default(),
+            phase: watch::Sender::new(Phase::Open),
+            held: watch::Sender::new(0),
+        })
+    }
+
+    /// The settings of an operation; one first seen at a call passes the checks of the start here, before its claim.
+    pub(crate) fn settings(&self, descriptor: &'static Descriptor) -> Result<Arc<Settings>, ConfigError> {
+        let known =
+            self.settings.read().unwrap_or_else(PoisonError::into_inner).get(descriptor.operation).cloned();
+        if let Some(settings) = known {
+            same_operation(settings.descriptor, descriptor)?;
+            return Ok(settings);
+        }
+        let settings = Settings::with_overrides(descriptor, &self.profiles, &self.defaults)?;
+        self.check_look_up(&settings)?;
+        self.background.watch_lease(settings.lease);
+        let settings = Arc::new(settings);
+        let mut all = self.settings.write().unwrap_or_else(PoisonError::into_inner);
+        Ok(all.entry(descriptor.operation).or_insert(settings).clone())
+    }
+
+    /// A provider whose effects are reconciled must be there to be asked, unless the attribute names a path.
+    fn check_look_up(&self, settings: &Settings) -> Result<(), ConfigError> {
+        let descriptor = settings.descriptor;
+        if settings.class != RecoveryClass::Reconcile
+            || descriptor.on_unknown == Some(RecoveryClass::Reconcile)
+        {
+            return Ok(());
+        }
+        match descriptor.provider {
+            Some(provider) if !self.providers.contains_key(provider.name) => Err(ConfigError(format!(
+                "the effect `{}` at {}: effects at `{}` are reconciled, and nothing can ask it: give the provider with \
+                 `.provider(…)`, or declare `on_unknown = reconcile(path)` or `hold`",
+                descriptor.operation, descriptor.location, provider.name
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn provider(&self, descriptor: &Descriptor) -> Option<Arc<dyn DynProvider>> {
+        self.providers.get(descriptor.provider?.name).cloned()
+    }
+
+    fn working(&self) -> MutexGuard<'_, HashMap<EffectId, watch::Receiver<()>>> {
+        self.working.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Resolves when this process no longer works on the effect; `None` if it does not.
+    pub(crate) fn working_on(&self, id: &EffectId) -> Option<watch::Receiver<()>> {
+        self.working().get(id).cloned()
+    }
+
+    /// Registers a claim until the guard is dropped: it is renewed, counted, and callers of the same effect wait for it.
+    pub(crate) fn hold(self: &Arc<Self>, held: Held) -> Holding {
+        let held = Arc::new(held);
+        let (done, working) = watch::channel(());
+        self.working().insert(held.id().clone(), working);
+        self.held.send_modify(|count| *count += 1);
+        let renewal = self.background.renew(held.clone());
+        Holding { core: self.clone(), held, renewal, _done: done }
+    }
+
+    /// From now on no permit is given.
+    pub(crate) fn revoke_all(&self) {
+        self.background.for_each(Held::revoke);
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        *self.phase.borrow()
+    }
+
+    pub(crate) fn set_phase(&self, phase: Phase) {
+        self.phase.send_modify(|current| *current = phase.max(*current));
+    }
+
+    /// Resolves when the drain has come this far.
+    pub(crate) async fn reached(&self, phase: Phase) {
+        // The sender lives as long as `self`.
+        let _ = self.phase.subscribe().wait_for(|current| *current >= phase).await;
+    }
+
+    /// Resolves when no claim is held, or with the number of those that are when the time is over.
+    pub(crate) async fn idle(&self, within: Duration) -> usize {
+        let mut held = self.held.subscribe();
+        let idle = held.wait_for(|count| *count == 0);
+        tokio::select! {
+            _ = idle => 0,
+            () = crate::clock::sleep(within) => *self.held.borrow(),
+        }
+    }
+}
+
+/// A claim that this process works on. Dropped when the call is over, however it ends.
+pub(crate) struct Holding {
+    core: Arc<Core>,
+    pub(crate) held: Arc<Held>,
+    renewal: u64,
+    /// Dropping it wakes those who wait.
+    _done: watch::Sender<()>,
+}
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        self.core.background.stop_renewing(self.renewal);
+        self.core.working().remove(self.held.id());
+        self.core.held.send_modify(|count| *count -= 1);
+    }
+}

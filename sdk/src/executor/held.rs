@@ -28,6 +28,8 @@ pub(crate) struct Held {
     revoked: AtomicBool,
     /// A renewal was refused: somebody else owns the effect.
     lost: AtomicBool,
+    /// A renewal is under way.
+    renewing: AtomicBool,
 }
 
 struct Inner {
@@ -53,6 +55,7 @@ impl Held {
             inner: Mutex::new(Inner { record, confirmed: sent }),
             revoked: AtomicBool::new(false),
             lost: AtomicBool::new(false),
+            renewing: AtomicBool::new(false),
         }
     }
 
@@ -102,6 +105,15 @@ impl Held {
     /// Whether a renewal is due: a third of the lease has passed.
     pub(crate) fn renewal_due(&self) -> bool {
         !self.lost.load(Ordering::SeqCst) && self.remaining() <= self.lease - self.lease / 3
+    }
+
+    /// Whether the caller is the one to renew now; then it ends with [`end_renewal`](Self::end_renewal).
+    pub(crate) fn begin_renewal(&self) -> bool {
+        !self.renewing.swap(true, Ordering::SeqCst)
+    }
+
+    pub(crate) fn end_renewal(&self) {
+        self.renewing.store(false, Ordering::SeqCst);
     }
 
     /// Renews the lease. A failing ledger is tried again at the next tick: the lease goes on as long as it lasts.

@@ -1,8 +1,33 @@
-//! The life of a call: claim, perform, settle.
+//! The life of a call: [`call`] freezes it, [`drive`] claims, [`perform`] makes attempts and settles.
 
-pub(crate) mod core;
+mod attempt;
+mod background;
+mod builder;
+mod call;
+mod claimed;
+mod core;
+mod drive;
+mod erased;
+mod handle;
 mod held;
+mod look_up;
+mod perform;
+mod progress;
+mod receipt;
 mod scope;
+mod settings;
+mod wait;
 
+pub use self::{
+    builder::ExecutorBuilder,
+    handle::{Drained, Executor},
+    receipt::Receipt,
+    scope::{EffectScope, NodeExecution, NodeScope, RunScope, TenantScope},
+    settings::ConfigError,
+};
+#[doc(hidden)]
+pub use self::{
+    call::{call, call_recipe, call_recipe_reconciled, call_reconciled},
+    scope::Scope,
+};
 pub(crate) use self::{held::Held, scope::sealed};
-pub use self::scope::{EffectScope, NodeExecution, NodeScope, RunScope, Scope, TenantScope};

@@ -5,9 +5,9 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use super::core::Core;
+use super::{core::Core, receipt::Receipt};
 use crate::{
-    identity::{EffectId, InvalidId, InvocationId, NodeId, RecipePlace, RunId, Tenant},
+    identity::{InvalidId, InvocationId, NodeId, RecipePlace, RunId, Tenant},
     ledger::record::Place,
 };
 
@@ -47,19 +47,18 @@ pub struct Scope {
     pub(crate) core: Arc<Core>,
     pub(crate) tenant: Tenant,
     pub(crate) place: Place,
-    /// The effect in whose body the call is made.
-    pub(crate) parent: Option<EffectId>,
     ordinals: Arc<AtomicU64>,
+    pub(crate) receipt: Option<Receipt>,
 }
 
 impl Scope {
     pub(crate) fn new(core: Arc<Core>, tenant: Tenant) -> Self {
-        Self { core, tenant, place: Place::default(), parent: None, ordinals: Arc::default() }
+        Self { core, tenant, place: Place::default(), ordinals: Arc::default(), receipt: None }
     }
 
     /// The scope of an effect's body: ordinals restart with each attempt.
-    pub(crate) fn inside(&self, parent: EffectId) -> Self {
-        Self { parent: Some(parent), ordinals: Arc::default(), ..self.clone() }
+    pub(crate) fn inside(&self) -> Self {
+        Self { ordinals: Arc::default(), receipt: None, ..self.clone() }
     }
 
     /// Taken when the annotated function is called, not when its future is first polled.
@@ -86,6 +85,23 @@ macro_rules! scope {
         }
     };
 }
+
+macro_rules! receipt {
+    ($name:ident, $scope:tt) => {
+        impl $name {
+            /// The same scope; a call in it also fills `receipt`.
+            #[must_use]
+            pub fn with_receipt(mut self, receipt: &Receipt) -> Self {
+                self.$scope.receipt = Some(receipt.clone());
+                self
+            }
+        }
+    };
+}
+
+receipt!(TenantScope, 0);
+receipt!(RunScope, 0);
+receipt!(NodeExecution, scope);
 
 /// A tenant, outside any run: an operator's route, a scheduled job.
 #[derive(Clone)]

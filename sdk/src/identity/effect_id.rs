@@ -17,7 +17,7 @@ pub struct EffectId {
 }
 
 impl EffectId {
-    pub(super) fn new(tenant: Tenant, digest: [u8; 32]) -> Self {
+    pub(crate) fn new(tenant: Tenant, digest: [u8; 32]) -> Self {
         Self { tenant, digest }
     }
 

@@ -25,7 +25,7 @@ pub struct InvalidId {
 }
 
 impl InvalidId {
-    pub(super) const fn new(kind: &'static str, rule: &'static str) -> Self {
+    pub(crate) const fn new(kind: &'static str, rule: &'static str) -> Self {
         Self { kind, rule }
     }
 

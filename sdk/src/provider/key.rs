@@ -25,7 +25,7 @@ pub enum KeyForm {
 impl KeyForm {
     /// The length of such a key, in characters; all are ASCII.
     #[must_use]
-    pub const fn len(self) -> usize {
+    pub const fn characters(self) -> usize {
         match self {
             Self::Uuid => 36,
             Self::Hex40 => 40,
@@ -80,7 +80,7 @@ mod tests {
     fn every_form_has_its_length_and_is_deterministic() {
         for form in [KeyForm::Uuid, KeyForm::Hex40, KeyForm::Hex64] {
             let key = form.derive(&effect(7), None);
-            assert_eq!(key.len(), form.len());
+            assert_eq!(key.len(), form.characters());
             assert_eq!(key, form.derive(&effect(7), None));
             assert_ne!(key, form.derive(&effect(8), None));
         }

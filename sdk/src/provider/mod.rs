@@ -61,3 +61,16 @@ impl<'a> LookUp<'a> {
         Self { key, effect_id, operation }
     }
 }
+
+/// [`Provider`] without its constant, so that providers of several types can be kept together.
+#[async_trait]
+pub(crate) trait DynProvider: Send + Sync {
+    async fn look_up_dyn(&self, request: &LookUp<'_>) -> Found<serde_json::Value, serde_json::Value>;
+}
+
+#[async_trait]
+impl<P: Provider> DynProvider for P {
+    async fn look_up_dyn(&self, request: &LookUp<'_>) -> Found<serde_json::Value, serde_json::Value> {
+        self.look_up(request).await
+    }
+}

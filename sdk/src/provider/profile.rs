@@ -133,7 +133,7 @@ impl Profile {
             as_of: as_of.into(),
             key_place: KeyPlace::Nowhere,
             key_form: KeyForm::Uuid,
-            key_len_max: KeyForm::Uuid.len(),
+            key_len_max: KeyForm::Uuid.characters(),
             window_s: None,
             in_flight: InFlightMeaning::Undocumented,
             failed_first: FailedFirst::Undocumented,
@@ -162,8 +162,8 @@ impl Profile {
     /// [`ProfileError`], naming the rule.
     pub fn check(&self) -> Result<(), ProfileError> {
         let wrong = |rule: String| Err(ProfileError { name: self.name.clone(), rule });
-        if self.key_form.len() > self.key_len_max {
-            let (needs, takes) = (self.key_form.len(), self.key_len_max);
+        if self.key_form.characters() > self.key_len_max {
+            let (needs, takes) = (self.key_form.characters(), self.key_len_max);
             return wrong(format!("its key form needs {needs} characters and the provider takes {takes}"));
         }
         if self.on_unknown == RecoveryClass::Resend && self.window_s.is_none() {

@@ -1,0 +1,101 @@
+//! Runs one body on a task of its own.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::task::JoinHandle;
+use tracing::Instrument as _;
+
+use super::{
+    core::{Core, Phase},
+    drive::Call,
+    erased::BodyEnd,
+    progress::Progress,
+};
+use crate::{
+    clock::{self, Until},
+    context::{Attempt, EffectContext},
+    telemetry,
+};
+
+/// How long an aborted body has to be gone at the drain deadline before it is written off.
+const ABORT_GRACE: Duration = Duration::from_millis(200);
+
+/// How an attempt ended, and whether its body is gone.
+pub(crate) struct Ran {
+    pub(crate) end: BodyEnd,
+    pub(crate) body_gone: bool,
+}
+
+impl Call {
+    /// Runs the body, at most for the attempt's timeout; returns when the body is gone, but for one that blocks its
+    /// thread past the drain deadline.
+    pub(crate) async fn run_body(&self, attempt: &Arc<Attempt>) -> Ran {
+        let span = telemetry::attempt_span(attempt.number, attempt.held.fence());
+        let (body, progress) = (self.body.clone(), self.progress.clone());
+        let cx = EffectContext::new(attempt.clone(), &self.scope);
+        let mut task = tokio::spawn(
+            async move {
+                progress.set(Progress::POLLED);
+                body(cx).await
+            }
+            .instrument(span.clone()),
+        );
+        let ran = self.supervise(&mut task).await;
+        telemetry::attempt_ended(&span, ran.end.as_str());
+        ran
+    }
+
+    async fn supervise(&self, task: &mut JoinHandle<BodyEnd>) -> Ran {
+        let core: &Core = &self.scope.core;
+        tokio::select! {
+            joined = &mut *task => return self.gone(joined, "its body panicked"),
+            () = clock::sleep(self.settings.attempt_timeout) => {}
+            () = core.reached(Phase::Over) => {}
+        }
+        task.abort();
+        let grace = async {
+            core.reached(Phase::Over).await;
+            clock::sleep(ABORT_GRACE).await;
+        };
+        tokio::select! {
+            // It may have ended by itself in the meantime: then that end counts.
+            joined = &mut *task => self.gone(joined, "its body was aborted: the attempt's timeout or the drain deadline was over"),
+            () = grace => Ran { end: BodyEnd::Lost("its body did not stop at the drain deadline"), body_gone: false },
+        }
+    }
+
+    fn gone(&self, joined: Result<BodyEnd, tokio::task::JoinError>, otherwise: &'static str) -> Ran {
+        let end = match joined {
+            Ok(end) => end,
+            Err(_) if self.progress.get() == Progress::OPEN => BodyEnd::NotStarted,
+            // A panic's text may hold anything; it is not kept.
+            Err(_) => BodyEnd::Lost(otherwise),
+        };
+        Ran { end, body_gone: true }
+    }
+
+    /// How long a request that this attempt let through may still be under way, once its body is gone.
+    pub(crate) fn acts_for(&self, attempt: &Attempt) -> Duration {
+        match attempt.sends().last {
+            Some(last) => Until::new(last, self.settings.attempt_timeout).remaining(),
+            // The body asked for no permit: what it sent is not known.
+            None => self.settings.attempt_timeout,
+        }
+    }
+}
+
+impl BodyEnd {
+    fn as_str(&self) -> &'static str {
+        use crate::failure::Verdict;
+        match self {
+            Self::Done(_) => "performed",
+            Self::NotStarted => "not_performed",
+            Self::Lost(_) => "unknown",
+            Self::Failed(failure) => match failure.verdict {
+                Verdict::NotPerformed { .. } => "not_performed",
+                Verdict::Refused => "refused",
+                Verdict::Unknown => "unknown",
+            },
+        }
+    }
+}

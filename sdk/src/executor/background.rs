@@ -1,0 +1,185 @@
+//! The executor's own thread: renews leases, and writes down what a dropped runtime left behind. A blocked or dropped
+//! runtime of the user cannot starve it.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::sync::{Notify, mpsc};
+
+use super::held::Held;
+use crate::{
+    clock,
+    ledger::{Change, ClaimRequest, Ledger, LedgerError, Owner, change::Ended, record::AttemptVerdict},
+    telemetry,
+};
+
+/// How often a lease is looked at in its length: a renewal is due after a third of it.
+const TICKS_IN_A_LEASE: u32 = 8;
+const TICK_MIN: Duration = Duration::from_millis(5);
+const TICK_MAX: Duration = Duration::from_secs(1);
+
+/// How often a last write is tried when the ledger does not answer, a tick apart.
+const LAST_WRITE_TRIES: u32 = 20;
+
+/// Handle of the thread; it ends when this is dropped and what was handed in is done.
+pub(crate) struct Background {
+    shared: Arc<Shared>,
+    last_writes: mpsc::UnboundedSender<LastWrite>,
+    next: AtomicU64,
+}
+
+struct Shared {
+    renewals: Mutex<HashMap<u64, Arc<Held>>>,
+    tick: Mutex<Duration>,
+    /// A shorter lease than any before is to be looked after.
+    shorter: Notify,
+}
+
+/// What is still to be written for a call that went away.
+enum LastWrite {
+    /// What became of an attempt.
+    Change { held: Arc<Held>, change: Change },
+    /// A claim that the ledger may have stored although it did not say so.
+    GiveBack { ledger: Arc<dyn Ledger>, request: Box<ClaimRequest> },
+}
+
+impl Background {
+    pub(crate) fn start(lease: Duration) -> Self {
+        let shared = Arc::new(Shared {
+            renewals: Mutex::default(),
+            tick: Mutex::new(tick_for(lease)),
+            shorter: Notify::new(),
+        });
+        let (last_writes, receiver) = mpsc::unbounded_channel();
+        let thread = shared.clone();
+        std::thread::Builder::new()
+            .name("effectual-renewer".to_owned())
+            .spawn(move || run(&thread, receiver))
+            .expect("the system gives the executor a thread");
+        Self { shared, last_writes, next: AtomicU64::new(0) }
+    }
+
+    /// Looks often enough for leases of this length.
+    pub(crate) fn watch_lease(&self, lease: Duration) {
+        let mut tick = self.shared.tick.lock().unwrap_or_else(PoisonError::into_inner);
+        if tick_for(lease) < *tick {
+            *tick = tick_for(lease);
+            self.shared.shorter.notify_one();
+        }
+    }
+
+    pub(crate) fn renew(&self, held: Arc<Held>) -> u64 {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.shared.renewals().insert(number, held);
+        number
+    }
+
+    pub(crate) fn stop_renewing(&self, number: u64) {
+        self.shared.renewals().remove(&number);
+    }
+
+    /// Every claim that is held.
+    pub(crate) fn for_each(&self, visit: impl Fn(&Held)) {
+        self.shared.renewals().values().for_each(|held| visit(held));
+    }
+
+    /// Makes a change on this thread, for a call that can no longer make it.
+    pub(crate) fn write_last(&self, held: Arc<Held>, change: Change) {
+        // The receiver lives until the sender is gone.
+        let _ = self.last_writes.send(LastWrite::Change { held, change });
+    }
+
+    /// Releases the claim of a request that got no answer, if it was stored.
+    pub(crate) fn give_back(&self, ledger: Arc<dyn Ledger>, request: ClaimRequest) {
+        let _ = self.last_writes.send(LastWrite::GiveBack { ledger, request: Box::new(request) });
+    }
+}
+
+impl Shared {
+    fn renewals(&self) -> MutexGuard<'_, HashMap<u64, Arc<Held>>> {
+        self.renewals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tick(&self) -> Duration {
+        *self.tick.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn due(&self) -> Vec<Arc<Held>> {
+        self.renewals().values().filter(|held| held.renewal_due()).cloned().collect()
+    }
+}
+
+fn tick_for(lease: Duration) -> Duration {
+    (lease / TICKS_IN_A_LEASE).clamp(TICK_MIN, TICK_MAX)
+}
+
+fn run(shared: &Arc<Shared>, mut last_writes: mpsc::UnboundedReceiver<LastWrite>) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .expect("a runtime with a timer and nothing else needs no resource that can be missing");
+    let tasks = tokio::task::LocalSet::new();
+    tasks.block_on(&runtime, async {
+        loop {
+            tokio::select! {
+                write = last_writes.recv() => match write {
+                    Some(write) => { tasks.spawn_local(write.carry_out(shared.clone())); }
+                    None => break,
+                },
+                () = clock::sleep(shared.tick()) => renew_due(shared, &tasks),
+                () = shared.shorter.notified() => {}
+            }
+        }
+    });
+    // The executor is gone; what was handed in is still written.
+    runtime.block_on(tasks);
+}
+
+/// One task a lease: a slow answer for one does not delay the others.
+fn renew_due(shared: &Shared, tasks: &tokio::task::LocalSet) {
+    for held in shared.due() {
+        if !held.begin_renewal() {
+            continue;
+        }
+        tasks.spawn_local(async move {
+            if let Err(error) = held.renew().await {
+                telemetry::renewal_failed(held.id(), &error);
+            }
+            held.end_renewal();
+        });
+    }
+}
+
+impl LastWrite {
+    async fn carry_out(self, shared: Arc<Shared>) {
+        for _ in 0..LAST_WRITE_TRIES {
+            let done = match &self {
+                Self::Change { held, change } => held.change(change).await.map(|_| true),
+                Self::GiveBack { ledger, request } => give_back(&**ledger, request).await,
+            };
+            match done {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(error) => telemetry::ledger_retried("the last write of a call that went away", &error),
+            }
+            clock::sleep(shared.tick()).await;
+        }
+    }
+}
+
+/// Whether the claim was found and released. One that is not there may still be on its way.
+async fn give_back(ledger: &dyn Ledger, request: &ClaimRequest) -> Result<bool, LedgerError> {
+    let Some(history) = ledger.read(&request.id).await? else { return Ok(false) };
+    if history.effect.token != request.token {
+        return Ok(false);
+    }
+    let ended = Ended::found(AttemptVerdict::NotPerformed);
+    let change = Change::End { ended, keep_claim: false, not_before_ms: None };
+    ledger.change(&Owner::of(&history.effect), &change).await.map(|_| true)
+}

@@ -1,0 +1,205 @@
+//! Making an executor, and the check at start.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use super::{
+    Executor,
+    core::Core,
+    settings::{ConfigError, RETENTION_MIN, Settings},
+};
+use crate::{
+    descriptor::{Descriptor, Registered},
+    ledger::Ledger,
+    provider::{DynProvider, Profile, Provider},
+    retry::RetryPolicy,
+};
+
+/// What holds for operations that say nothing else.
+#[derive(Debug, Clone)]
+pub(crate) struct Defaults {
+    pub(crate) attempt_timeout: Duration,
+    pub(crate) lease: Duration,
+    pub(crate) margin: Duration,
+    pub(crate) wait: Duration,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) retention: Duration,
+    pub(crate) outcome_size_max: usize,
+}
+
+impl Default for Defaults {
+    fn default() -> Self {
+        Self {
+            attempt_timeout: Duration::from_secs(15),
+            lease: Duration::from_secs(60),
+            margin: Duration::from_secs(5),
+            wait: Duration::from_secs(30),
+            retry: RetryPolicy::default(),
+            retention: Duration::from_secs(30 * 24 * 3600),
+            outcome_size_max: 1024 * 1024,
+        }
+    }
+}
+
+/// Makes an [`Executor`].
+#[must_use = "an executor is made by `build`"]
+pub struct ExecutorBuilder {
+    ledger: Arc<dyn Ledger>,
+    defaults: Defaults,
+    profiles: HashMap<String, Profile>,
+    providers: HashMap<&'static str, Arc<dyn DynProvider>>,
+    provider_key_secret: Option<Vec<u8>>,
+}
+
+impl ExecutorBuilder {
+    pub(crate) fn new(ledger: Arc<dyn Ledger>) -> Self {
+        Self {
+            ledger,
+            defaults: Defaults::default(),
+            profiles: HashMap::new(),
+            providers: HashMap::new(),
+            provider_key_secret: None,
+        }
+    }
+
+    /// How long one attempt may take. Default 15 s.
+    pub fn attempt_timeout(mut self, attempt_timeout: Duration) -> Self {
+        self.defaults.attempt_timeout = attempt_timeout;
+        self
+    }
+
+    /// For how long a claim authorises without a renewal. Default 60 s; longer than attempt timeout plus margin.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.defaults.lease = lease;
+        self
+    }
+
+    /// What is left of a lease, beyond the attempt's timeout, when the last request may start. Default 5 s: it has to
+    /// cover clock steps and pauses between the permit and the socket.
+    pub fn margin(mut self, margin: Duration) -> Self {
+        self.defaults.margin = margin;
+        self
+    }
+
+    /// How long a caller waits for another that holds the claim. Default 30 s; 0 does not wait.
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.defaults.wait = wait;
+        self
+    }
+
+    /// How calls retry.
+    pub fn retry(mut self, retry: RetryPolicy) -> Self {
+        self.defaults.retry = retry;
+        self
+    }
+
+    /// How long an outcome is kept. Default 30 days, at least 14.
+    pub fn retention(mut self, retention: Duration) -> Self {
+        self.defaults.retention = retention;
+        self
+    }
+
+    /// The largest outcome that is stored, in bytes as encoded. Default 1 MiB. A larger one is recorded as performed
+    /// without its value.
+    pub fn outcome_size_max(mut self, bytes: usize) -> Self {
+        self.defaults.outcome_size_max = bytes;
+        self
+    }
+
+    /// Uses this profile for the provider that it names, instead of the one that the provider's type gives.
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.profiles.insert(profile.name.clone(), profile);
+        self
+    }
+
+    /// Gives a provider that can be asked what happened: it is asked before an effect in doubt is performed again.
+    pub fn provider<P: Provider>(mut self, provider: P) -> Self {
+        self.providers.insert(P::NAME, Arc::new(provider));
+        self
+    }
+
+    /// Keys the derivation of provider keys, so that nobody who guesses an identity can name its key. Effects that are
+    /// in the ledger keep the key that they have.
+    pub fn provider_key_secret(mut self, secret: impl Into<Vec<u8>>) -> Self {
+        self.provider_key_secret = Some(secret.into());
+        self
+    }
+
+    /// Checks the set-up and makes the executor. Effects run on the runtime that this is called in.
+    ///
+    /// # Errors
+    /// [`ConfigError`], naming the fields: outside a Tokio runtime, a retention under 14 days, a lease that leaves no
+    /// room for a request, `resend` without a documented window, two functions with one operation name, a profile that
+    /// contradicts itself.
+    pub fn build(self) -> Result<Executor, ConfigError> {
+        let runtime = tokio::runtime::Handle::try_current().map_err(|_| {
+            ConfigError(
+                "an executor must be built inside a Tokio runtime, which then runs its effects: call `build` in an \
+                 `async` function under `#[tokio::main]`, or inside `runtime.enter()`"
+                    .to_owned(),
+            )
+        })?;
+        if self.defaults.retention < RETENTION_MIN {
+            return Err(ConfigError(format!(
+                "`retention` ({:?}) must be at least 14 days ({RETENTION_MIN:?}): an outcome that is forgotten earlier \
+                 lets a late retry perform its effect again",
+                self.defaults.retention
+            )));
+        }
+        for profile in self.profiles.values() {
+            profile.check().map_err(|error| ConfigError(error.to_string()))?;
+        }
+        let core = Core::new(
+            self.ledger,
+            runtime,
+            self.defaults,
+            self.profiles,
+            self.providers,
+            self.provider_key_secret,
+        );
+        for descriptor in registered()? {
+            core.settings(descriptor)?;
+        }
+        Ok(Executor::new(core))
+    }
+}
+
+/// All descriptors that are linked in, one for each operation name.
+fn registered() -> Result<Vec<&'static Descriptor>, ConfigError> {
+    let mut by_operation: HashMap<&str, &'static Descriptor> = HashMap::new();
+    for Registered(descriptor) in inventory::iter::<Registered> {
+        if let Some(other) = by_operation.insert(descriptor.operation, descriptor) {
+            same_operation(other, descriptor)?;
+        }
+    }
+    Ok(by_operation.into_values().collect())
+}
+
+/// Two functions with one operation name would share their effects.
+pub(crate) fn same_operation(one: &Descriptor, other: &Descriptor) -> Result<(), ConfigError> {
+    if one.location == other.location {
+        return Ok(());
+    }
+    let mut places = [one.location, other.location];
+    places.sort_unstable();
+    Err(ConfigError(format!(
+        "two functions have the operation name `{}`: {} and {}; they would share their effects. Give one of them another \
+         name with `operation = \"…\"`",
+        one.operation, places[0], places[1]
+    )))
+}
+
+impl Settings {
+    /// The settings under the profile that counts: an override, or the provider type's own.
+    pub(crate) fn with_overrides(
+        descriptor: &'static Descriptor,
+        profiles: &HashMap<String, Profile>,
+        defaults: &Defaults,
+    ) -> Result<Self, ConfigError> {
+        let own = descriptor.provider.map(|provider| (provider.name, provider.profile));
+        let profile = own.map(|(name, profile)| profiles.get(name).cloned().unwrap_or_else(profile));
+        if let Some(profile) = &profile {
+            profile.check().map_err(|error| ConfigError(error.to_string()))?;
+        }
+        Self::resolve(descriptor, profile.as_ref(), defaults)
+    }
+}

@@ -1,0 +1,184 @@
+//! One call, from its claim to its end. Types are erased here: there is one executor for all effects.
+
+use std::{borrow::Cow, sync::Arc, time::Duration};
+
+use super::{
+    claimed::Claimed,
+    core::Phase,
+    erased::{Body, CallEnd, CallError, LookUpBody},
+    held::{Held, millis},
+    progress::Progress,
+    scope::Scope,
+    settings::Settings,
+    wait::Waited,
+};
+use crate::{
+    clock::Moment,
+    error::{ErrorKind, ProviderCalled},
+    identity::{ArgumentDigest, EffectId},
+    ledger::{
+        Claim, ClaimRequest, EffectRecord, LedgerError,
+        record::{AttemptToken, OutcomeKind},
+    },
+    telemetry,
+};
+
+/// A call: what was frozen when the function was called.
+pub(crate) struct Call {
+    pub(crate) scope: Scope,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) id: EffectId,
+    pub(crate) fingerprints: Vec<ArgumentDigest>,
+    pub(crate) body: Body,
+    pub(crate) look_up: Option<LookUpBody>,
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) started: Moment,
+}
+
+impl Call {
+    pub(crate) fn new(
+        scope: Scope,
+        settings: Arc<Settings>,
+        id: EffectId,
+        fingerprints: Vec<ArgumentDigest>,
+        body: Body,
+        look_up: Option<LookUpBody>,
+    ) -> Self {
+        let (progress, started) = (Arc::default(), Moment::now());
+        Self { scope, settings, id, fingerprints, body, look_up, progress, started }
+    }
+
+    /// Claims, waits, performs and settles.
+    pub(crate) async fn run(self) -> CallEnd {
+        telemetry::call_identified(&self.id);
+        let end = self.claim_and_perform().await;
+        let (result, replayed) = match &end {
+            CallEnd::Success { replayed, .. } => (Cow::Borrowed("completed"), *replayed),
+            CallEnd::Refusal { replayed, .. } => (Cow::Borrowed("refused"), *replayed),
+            CallEnd::Error(error) => (Cow::Owned(format!("{:?}", error.kind)), false),
+        };
+        telemetry::call_ended(&result, replayed);
+        end
+    }
+
+    async fn claim_and_perform(&self) -> CallEnd {
+        loop {
+            if self.scope.core.phase() != Phase::Open {
+                return CallError::new(ErrorKind::Draining).into();
+            }
+            let request = self.request();
+            let sent = Moment::now();
+            let claim = match self.scope.core.ledger.claim(&request).await {
+                Ok(claim) => claim,
+                Err(error) => return self.not_started(request, error),
+            };
+            match claim {
+                Claim::Won { record, task } => {
+                    let held = self.held(*record, sent);
+                    return Claimed::new(self, held, sent).perform(task).await;
+                }
+                Claim::InFlight { lease_remaining_ms } => {
+                    match self.wait_for_winner(Duration::from_millis(lease_remaining_ms.unsigned_abs())).await
+                    {
+                        Waited::Moved => {}
+                        Waited::Ended(end) => return *end,
+                    }
+                }
+                lost => return self.lost(lost),
+            }
+        }
+    }
+
+    fn request(&self) -> ClaimRequest {
+        let settings = &self.settings;
+        let descriptor = settings.descriptor;
+        ClaimRequest {
+            id: self.id.clone(),
+            operation: descriptor.operation.to_owned(),
+            keying: descriptor.keying,
+            key_version: descriptor.version,
+            provider: descriptor.provider.map(|provider| provider.name.to_owned()),
+            provider_key: settings.key_form.derive(&self.id, self.scope.core.provider_key_secret.as_deref()),
+            fingerprints: self.fingerprints.clone(),
+            class: settings.class,
+            can_look_up: self.can_look_up(),
+            resend_window_ms: settings.resend_window.map(millis),
+            resend_quiet_ms: settings.resend_quiet.map(millis),
+            token: new_token(),
+            lease_ms: millis(settings.lease),
+            attempt_timeout_ms: millis(settings.attempt_timeout),
+            place: self.scope.place.clone(),
+        }
+    }
+
+    pub(crate) fn can_look_up(&self) -> bool {
+        self.look_up.is_some() || self.scope.core.provider(self.settings.descriptor).is_some()
+    }
+
+    fn held(&self, record: EffectRecord, sent: Moment) -> Held {
+        Held::new(self.scope.core.ledger.clone(), record, sent, self.settings.lease, self.settings.reserve())
+    }
+
+    /// The ledger did not answer the claim. Should it have stored the claim all the same, that claim is given back.
+    fn not_started(&self, request: ClaimRequest, error: LedgerError) -> CallEnd {
+        self.scope.core.background.give_back(self.scope.core.ledger.clone(), request);
+        CallError::new(ErrorKind::Ledger).detail(error.to_string()).ledger(error).into()
+    }
+
+    /// The end of a call that did not win its claim.
+    fn lost(&self, claim: Claim) -> CallEnd {
+        match claim {
+            Claim::Settled(record) => stored(&record, true),
+            Claim::Expired => CallError::new(ErrorKind::Expired).called(ProviderCalled::No).into(),
+            Claim::Mismatch { arguments } => {
+                let names = arguments.join("`, `");
+                CallError::new(ErrorKind::Mismatch)
+                    .detail(format!("these arguments differ: `{names}`"))
+                    .into()
+            }
+            Claim::Escaped(record) => escaped(&record).into(),
+            Claim::NotBefore { delay_ms } => CallError::new(ErrorKind::RetryLater)
+                .retry_after(Some(Duration::from_millis(delay_ms.unsigned_abs())))
+                .detail("an earlier attempt was asked to wait")
+                .into(),
+            Claim::Accepted { handle, delay_ms } => {
+                let mut error = CallError::new(ErrorKind::Accepted)
+                    .retry_after(Some(Duration::from_millis(delay_ms.unsigned_abs())));
+                error.handle = Some(handle);
+                error.into()
+            }
+            Claim::Won { .. } | Claim::InFlight { .. } => {
+                CallError::new(ErrorKind::InFlight).detail("the claim is being taken").into()
+            }
+        }
+    }
+}
+
+/// The answer that is stored.
+pub(crate) fn stored(record: &EffectRecord, replayed: bool) -> CallEnd {
+    match &record.outcome {
+        Some(outcome) if outcome.kind == OutcomeKind::Success => {
+            CallEnd::Success { body: outcome.body.clone(), replayed }
+        }
+        Some(outcome) => CallEnd::Refusal { body: outcome.body.clone(), replayed },
+        None => escaped(record).into(),
+    }
+}
+
+/// What is said of an effect in doubt.
+pub(crate) fn escaped(record: &EffectRecord) -> CallError {
+    let error = CallError::new(ErrorKind::Escaped);
+    match &record.doubt {
+        Some(doubt) => error.detail(format!(
+            "attempt {} is in doubt since {} ms of the Unix epoch, under the class `{}`",
+            doubt.attempt,
+            doubt.since,
+            doubt.class.as_str()
+        )),
+        None => error,
+    }
+}
+
+pub(crate) fn new_token() -> AttemptToken {
+    AttemptToken(uuid::Uuid::new_v4().into_bytes())
+}

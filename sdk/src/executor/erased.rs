@@ -1,0 +1,211 @@
+//! A call without its types: what the generic front hands to the one executor, and what it gets back.
+
+use std::{any::Any, future::Future, pin::Pin, sync::Arc, time::Duration};
+
+use serde::Serialize;
+
+use crate::{
+    context::EffectContext,
+    error::{EffectError, ErrorKind, ProviderCalled},
+    failure::{Failure, Found, Outcome, Verdict},
+    ledger::{
+        LedgerError,
+        record::{AbsentReason, OutcomeBody, Payload},
+    },
+};
+
+/// The encoding of outcomes.
+const CODEC: &str = "json/1";
+
+pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+pub(crate) type Body = Arc<dyn Fn(EffectContext) -> BoxFuture<BodyEnd> + Send + Sync>;
+pub(crate) type LookUpBody =
+    Arc<dyn Fn(EffectContext) -> BoxFuture<Found<OutcomeBody, OutcomeBody>> + Send + Sync>;
+
+/// How a body ended.
+pub(crate) enum BodyEnd {
+    /// With a value.
+    Done(OutcomeBody),
+    /// With an error that says what it means.
+    Failed(BodyFailure),
+    /// It panicked, took too long, or was aborted: nobody knows.
+    Lost(&'static str),
+    /// It was never polled.
+    NotStarted,
+}
+
+pub(crate) struct BodyFailure {
+    pub(crate) verdict: Verdict,
+    pub(crate) retry_after: Option<Duration>,
+    /// The error for storing, where it is a refusal.
+    pub(crate) stored: Option<OutcomeBody>,
+    /// The `EffectError<E>` itself.
+    pub(crate) error: Box<dyn Any + Send>,
+}
+
+/// How a call ended.
+pub(crate) enum CallEnd {
+    /// The stored outcome.
+    Success { body: OutcomeBody, replayed: bool },
+    /// The stored refusal.
+    Refusal { body: OutcomeBody, replayed: bool },
+    /// Anything else.
+    Error(CallError),
+}
+
+pub(crate) struct CallError {
+    pub(crate) kind: ErrorKind,
+    pub(crate) called: Option<ProviderCalled>,
+    pub(crate) retry_after: Option<Duration>,
+    pub(crate) handle: Option<String>,
+    pub(crate) detail: Option<std::borrow::Cow<'static, str>>,
+    pub(crate) ledger: Option<LedgerError>,
+    /// The body's `EffectError<E>`.
+    pub(crate) error: Option<Box<dyn Any + Send>>,
+}
+
+impl CallError {
+    pub(crate) fn new(kind: ErrorKind) -> Self {
+        Self { kind, called: None, retry_after: None, handle: None, detail: None, ledger: None, error: None }
+    }
+
+    pub(crate) fn detail(mut self, detail: impl Into<std::borrow::Cow<'static, str>>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    pub(crate) fn retry_after(mut self, delay: Option<Duration>) -> Self {
+        self.retry_after = delay;
+        self
+    }
+
+    pub(crate) fn called(mut self, called: ProviderCalled) -> Self {
+        self.called = Some(called);
+        self
+    }
+
+    pub(crate) fn ledger(mut self, error: LedgerError) -> Self {
+        self.ledger = Some(error);
+        self
+    }
+
+    pub(crate) fn error(mut self, error: Option<Box<dyn Any + Send>>) -> Self {
+        self.error = error;
+        self
+    }
+}
+
+impl From<CallError> for CallEnd {
+    fn from(error: CallError) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// Encodes a value for the ledger. One that cannot be encoded is recorded as such: the effect was performed.
+pub(crate) fn encode(value: &impl Serialize) -> OutcomeBody {
+    match serde_json::to_vec(value) {
+        Ok(bytes) => OutcomeBody::Payload(Payload { codec: CODEC.to_owned(), bytes }),
+        Err(_) => OutcomeBody::Absent(AbsentReason::Unencodable),
+    }
+}
+
+/// Decodes a stored value; `None` if this binary cannot.
+fn decode<T: serde::de::DeserializeOwned>(payload: &Payload) -> Option<T> {
+    if payload.codec != CODEC {
+        return None;
+    }
+    serde_json::from_slice(&payload.bytes).ok()
+}
+
+/// The end of a body, from its typed result.
+pub(crate) fn body_end<T: Outcome, E: Failure>(result: crate::Result<T, E>) -> BodyEnd {
+    match result {
+        Ok(value) => BodyEnd::Done(encode(&value)),
+        Err(error) => BodyEnd::Failed(BodyFailure {
+            verdict: error.verdict(),
+            retry_after: error.retry_after(),
+            stored: (error.verdict() == Verdict::Refused).then(|| match error.error() {
+                Some(error) => encode(error),
+                None => OutcomeBody::Absent(AbsentReason::Unencodable),
+            }),
+            error: Box::new(error),
+        }),
+    }
+}
+
+/// What a look-up found, from its typed result.
+pub(crate) fn look_up_end<T: Outcome, E: Failure>(
+    result: std::result::Result<Found<T, E>, E>,
+) -> Found<OutcomeBody, OutcomeBody> {
+    match result {
+        Ok(Found::Done(value)) => Found::Done(encode(&value)),
+        Ok(Found::Refused(error)) => Found::Refused(encode(&error)),
+        Ok(Found::Absent) => Found::Absent,
+        Ok(Found::Unknown) | Err(_) => Found::Unknown,
+    }
+}
+
+/// The typed result of a call.
+pub(crate) fn call_result<T: Outcome, E: Failure>(end: CallEnd) -> crate::Result<T, E> {
+    match end {
+        CallEnd::Success { body: OutcomeBody::Payload(payload), replayed } => {
+            decode(&payload).ok_or_else(|| {
+                let error = EffectError::new(ErrorKind::Unreadable)
+                    .with_detail("the stored value does not decode as this function's return type");
+                if replayed { error.with_replayed() } else { error }
+            })
+        }
+        CallEnd::Success { body: OutcomeBody::Absent(reason), .. } => Err(absent(reason)),
+        CallEnd::Refusal { body, replayed } => {
+            let error = match &body {
+                OutcomeBody::Payload(payload) => decode::<E>(payload),
+                OutcomeBody::Absent(_) => None,
+            };
+            let refused = EffectError::new(ErrorKind::Refused);
+            let refused = match error {
+                Some(error) => refused.with_error(error),
+                None => {
+                    refused.with_detail("the stored refusal does not decode as this function's error type")
+                }
+            };
+            Err(if replayed { refused.with_replayed().with_called(ProviderCalled::No) } else { refused })
+        }
+        CallEnd::Error(error) => Err(error.typed()),
+    }
+}
+
+fn absent<E>(reason: AbsentReason) -> EffectError<E> {
+    match reason {
+        AbsentReason::Expired => EffectError::new(ErrorKind::Expired),
+        AbsentReason::Unencodable => EffectError::new(ErrorKind::Unreadable)
+            .with_detail("its value could not be encoded when it was performed"),
+        AbsentReason::TooLarge => EffectError::new(ErrorKind::Unreadable)
+            .with_detail("its value was over the outcome size limit when it was performed"),
+    }
+}
+
+impl CallError {
+    fn typed<E: Failure>(self) -> EffectError<E> {
+        let body = self.error.and_then(|error| error.downcast::<EffectError<E>>().ok()).map(|error| *error);
+        let mut typed = match body {
+            Some(body) => body.at_the_end(self.kind),
+            None => EffectError::new(self.kind),
+        };
+        if self.retry_after.is_some() {
+            typed = typed.with_retry_after(self.retry_after);
+        }
+        if let Some(called) = self.called {
+            typed = typed.with_called(called);
+        }
+        if let Some(handle) = self.handle {
+            typed = typed.with_handle(handle);
+        }
+        if let Some(detail) = self.detail {
+            typed = typed.with_detail(detail);
+        }
+        if let Some(ledger) = self.ledger {
+            typed = typed.with_source(ledger);
+        }
+        typed
+    }
+}

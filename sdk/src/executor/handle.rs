@@ -1,0 +1,88 @@
+//! The executor as its user holds it.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use super::{
+    builder::ExecutorBuilder,
+    core::{Core, Phase},
+    scope::{Scope, TenantScope},
+};
+use crate::{
+    identity::{EffectId, InvalidId, Tenant},
+    ledger::{EffectHistory, Ledger, LedgerError},
+};
+
+/// How long bodies that were aborted at the drain deadline have to be written down.
+const AFTER_DEADLINE: Duration = Duration::from_secs(5);
+
+/// Performs effects: one for each ledger and process. Clones share everything.
+#[derive(Clone)]
+pub struct Executor {
+    core: Arc<Core>,
+}
+
+/// What a drain came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Drained {
+    /// How many claims were still held at the deadline. Their bodies were aborted and their effects labelled escaped,
+    /// unless it is known that they did not act.
+    pub unfinished: usize,
+    /// How many of those could not even be written down, because the ledger did not answer in time.
+    pub unwritten: usize,
+}
+
+impl Executor {
+    /// Starts making an executor over a ledger.
+    pub fn builder(ledger: impl Into<Arc<dyn Ledger>>) -> ExecutorBuilder {
+        ExecutorBuilder::new(ledger.into())
+    }
+
+    pub(super) fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// Where calls for a tenant are made, outside any run.
+    ///
+    /// # Errors
+    /// [`InvalidId`] if the text is no tenant.
+    pub fn tenant<T>(&self, tenant: T) -> Result<TenantScope, InvalidId>
+    where
+        T: TryInto<Tenant>,
+        InvalidId: From<T::Error>,
+    {
+        Ok(TenantScope(Scope::new(self.core.clone(), tenant.try_into()?)))
+    }
+
+    /// Everything that the ledger knows of one effect: attempts, doubt, evidence.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    ///
+    /// # Cancel safety
+    /// Safe: it reads.
+    pub async fn inspect(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
+        self.core.ledger.read(id).await
+    }
+
+    /// Ends the work: no new effects are taken, running bodies go on and are renewed until they end or the time is over.
+    /// Then nothing is sent any more, bodies are aborted, and what may have acted is labelled escaped. The ledger stays
+    /// open.
+    ///
+    /// # Cancel safety
+    /// The executor goes on refusing new effects; call it again to wait on.
+    pub async fn drain(&self, within: Duration) -> Drained {
+        self.core.set_phase(Phase::Draining);
+        let unfinished = self.core.idle(within).await;
+        self.core.revoke_all();
+        self.core.set_phase(Phase::Over);
+        let unwritten = if unfinished == 0 { 0 } else { self.core.idle(AFTER_DEADLINE).await };
+        Drained { unfinished, unwritten }
+    }
+}
+
+impl fmt::Debug for Executor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Executor").field("ledger", &self.core.ledger.name()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,92 @@
+//! Asking the provider what happened, before anything is sent again.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{claimed::Claimed, core::Phase, erased::encode};
+use crate::{
+    clock, context::EffectContext, failure::Found, ledger::record::OutcomeBody, provider::LookUp,
+    retry::delay_after,
+};
+
+/// What asking came to.
+pub(crate) enum Looked {
+    Done(OutcomeBody),
+    Refused(OutcomeBody),
+    /// Absent, and no attempt in doubt can act any more.
+    Absent,
+    /// Absent so far; the answer counts only after this long.
+    NotYet(Duration),
+    Unknown,
+}
+
+impl Claimed<'_> {
+    /// Asks until the answer counts, within the call's bounds. "Absent" counts only if the question was put after every
+    /// attempt in doubt had lost its chance to act.
+    pub(crate) async fn look_up(&self) -> Looked {
+        let retry = &self.call.settings.retry;
+        let mut unknown = 0;
+        loop {
+            let wait = self.until_quiet(i64::MIN, self.call.settings.settle_delay);
+            let (delay, otherwise) = match self.ask_once().await {
+                Found::Done(body) => return Looked::Done(body),
+                Found::Refused(body) => return Looked::Refused(body),
+                Found::Absent if wait.is_zero() => return Looked::Absent,
+                Found::Absent => (wait, Looked::NotYet(wait)),
+                Found::Unknown => {
+                    unknown += 1;
+                    if unknown >= retry.attempts_max {
+                        return Looked::Unknown;
+                    }
+                    (delay_after(retry, unknown), Looked::Unknown)
+                }
+            };
+            if self.call.started.elapsed().saturating_add(delay) > retry.elapsed_max {
+                return otherwise;
+            }
+            tokio::select! {
+                () = clock::sleep(delay) => {}
+                () = self.call.scope.core.reached(Phase::Draining) => return otherwise,
+            }
+        }
+    }
+
+    /// One question, on a task of its own: a panic in it is no answer.
+    async fn ask_once(&self) -> Found<OutcomeBody, OutcomeBody> {
+        let task = match &self.call.look_up {
+            Some(look_up) => {
+                let attempt = Arc::new(self.look_up_attempt());
+                let cx = EffectContext::new(attempt, &self.call.scope);
+                tokio::spawn(look_up(cx))
+            }
+            None => self.ask_provider(),
+        };
+        let mut task = AbortOnDrop(task);
+        tokio::select! {
+            answer = &mut task.0 => answer.unwrap_or(Found::Unknown),
+            () = clock::sleep(self.call.settings.attempt_timeout) => Found::Unknown,
+        }
+    }
+
+    fn ask_provider(&self) -> tokio::task::JoinHandle<Found<OutcomeBody, OutcomeBody>> {
+        let descriptor = self.call.settings.descriptor;
+        let provider = self.call.scope.core.provider(descriptor);
+        let (key, id) = (self.record().provider_key, self.call.id.clone());
+        tokio::spawn(async move {
+            let Some(provider) = provider else { return Found::Unknown };
+            match provider.look_up_dyn(&LookUp::new(&key, &id, descriptor.operation)).await {
+                Found::Done(value) => Found::Done(encode(&value)),
+                Found::Refused(value) => Found::Refused(encode(&value)),
+                Found::Absent => Found::Absent,
+                Found::Unknown => Found::Unknown,
+            }
+        })
+    }
+}
+
+struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

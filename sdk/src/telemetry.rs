@@ -1,0 +1,64 @@
+//! Every span, event and field name. None of them carries an argument, a payload, a key or a caller's text.
+
+/// The span of one call of an effect.
+pub const CALL_SPAN: &str = "effect";
+/// The span of one attempt.
+pub const ATTEMPT_SPAN: &str = "effect.attempt";
+/// The target of all events.
+pub const TARGET: &str = "effectual";
+
+/// The span of a call, in the caller's span.
+pub(crate) fn call_span(operation: &'static str) -> tracing::Span {
+    tracing::info_span!(
+        target: TARGET,
+        CALL_SPAN,
+        effect.operation = operation,
+        effect.id = tracing::field::Empty,
+        effect.result = tracing::field::Empty,
+        effect.replayed = tracing::field::Empty,
+    )
+}
+
+/// The span of an attempt, inside its call's.
+pub(crate) fn attempt_span(attempt: u32, fence: i64) -> tracing::Span {
+    tracing::info_span!(
+        target: TARGET,
+        ATTEMPT_SPAN,
+        effect.attempt = attempt,
+        effect.fence = fence,
+        effect.verdict = tracing::field::Empty,
+    )
+}
+
+/// How a call ended, in the current span.
+pub(crate) fn call_ended(result: &str, replayed: bool) {
+    let span = tracing::Span::current();
+    span.record("effect.result", result);
+    span.record("effect.replayed", replayed);
+}
+
+/// Which effect the current span's call is of.
+pub(crate) fn call_identified(id: &crate::EffectId) {
+    tracing::Span::current().record("effect.id", tracing::field::display(id));
+}
+
+/// How an attempt ended.
+pub(crate) fn attempt_ended(span: &tracing::Span, verdict: &'static str) {
+    span.record("effect.verdict", verdict);
+    tracing::info!(target: TARGET, parent: span, { effect.verdict = verdict }, "attempt ended");
+}
+
+/// The ledger did not answer; what is being done is tried again.
+pub(crate) fn ledger_retried(doing: &'static str, error: &crate::LedgerError) {
+    tracing::warn!(target: TARGET, { ledger.doing = doing, ledger.error_kind = ?error.kind() }, "the ledger did not answer; trying again");
+}
+
+/// A write of a stale owner was refused.
+pub(crate) fn stale_refused(id: &crate::EffectId) {
+    tracing::warn!(target: TARGET, { effect.id = %id }, "another executor has taken the effect over; the answer is kept as evidence");
+}
+
+/// A renewal failed; the lease goes on as long as it lasts.
+pub(crate) fn renewal_failed(id: &crate::EffectId, error: &crate::LedgerError) {
+    tracing::warn!(target: TARGET, { effect.id = %id, ledger.error_kind = ?error.kind() }, "a lease was not renewed");
+}
