@@ -18,7 +18,7 @@ const READY_WITHIN: Duration = Duration::from_secs(30);
 /// Dropping it ends the process; when the test has failed, its log goes to standard error.
 pub struct Microburst {
     child: Child,
-    authority: String,
+    port: u16,
     log: NamedTempFile,
     recorder: Recorder,
 }
@@ -34,9 +34,9 @@ impl Microburst {
         let recorder = Recorder::in_front_of(provider);
         // Another process may take the port between the asking and the start.
         for _ in 0..3 {
-            let (mut child, authority, log) = spawn(executable, &recorder.url());
-            if is_ready(&mut child, &authority, &recorder.url()).await {
-                return Self { child, authority, log, recorder };
+            let (mut child, port, log) = spawn(executable, &recorder.url());
+            if is_ready(&mut child, port, &recorder.url()).await {
+                return Self { child, port, log, recorder };
             }
             end(&mut child);
             show(&log);
@@ -44,9 +44,10 @@ impl Microburst {
         panic!("microburst did not start; its log is above");
     }
 
-    /// Where to send requests: `http://127.0.0.1:port`.
+    /// Where to send requests: `http://localhost:port`, and not the address: a host with a dot in it makes the proxy
+    /// read 450 descriptions of cloud services at its first request, which takes four seconds.
     pub fn url(&self) -> String {
-        format!("http://{}", self.authority)
+        format!("http://localhost:{}", self.port)
     }
 
     /// Replaces the rules. A rule fires on requests that it matches, at most `times` times, then they pass:
@@ -78,7 +79,7 @@ impl Microburst {
     async fn control(&self, method: &str, path: &str, body: &str) -> Value {
         let path = format!("/_microburst/{path}");
         let (status, answer) =
-            http::request(&self.authority, method, &path, body).await.expect("microburst answers");
+            http::request(&authority(self.port), method, &path, body).await.expect("microburst answers");
         assert_eq!(status, 200, "microburst: {}", String::from_utf8_lossy(&answer));
         serde_json::from_slice(&answer).expect("microburst answers JSON")
     }
@@ -93,7 +94,11 @@ impl Drop for Microburst {
     }
 }
 
-fn spawn(executable: &Path, upstream: &str) -> (Child, String, NamedTempFile) {
+fn authority(port: u16) -> String {
+    format!("127.0.0.1:{port}")
+}
+
+fn spawn(executable: &Path, upstream: &str) -> (Child, u16, NamedTempFile) {
     let address = TcpListener::bind(("127.0.0.1", 0)).and_then(|l| l.local_addr()).expect("a loopback port");
     let log = NamedTempFile::new().expect("a file for the log");
     let output = || File::options().append(true).open(log.path()).expect("the log that was just made");
@@ -105,16 +110,16 @@ fn spawn(executable: &Path, upstream: &str) -> (Child, String, NamedTempFile) {
         .stderr(output())
         .spawn()
         .expect("microburst's executable runs");
-    (child, address.to_string(), log)
+    (child, address.port(), log)
 }
 
-/// Whether the proxy that answers at `authority` is this one: it names its upstream, which no other has.
-async fn is_ready(child: &mut Child, authority: &str, upstream: &str) -> bool {
+/// Whether the proxy that answers at `port` is this one: it names its upstream, which no other has.
+async fn is_ready(child: &mut Child, port: u16, upstream: &str) -> bool {
     let answered = wait::for_value(READY_WITHIN, async || {
         if !matches!(child.try_wait(), Ok(None)) {
             return Some(false);
         }
-        let (_, answer) = http::request(authority, "GET", "/_microburst/health", "").await.ok()?;
+        let (_, answer) = http::request(&authority(port), "GET", "/_microburst/health", "").await.ok()?;
         let health = serde_json::from_slice(&answer).unwrap_or(json!(null));
         Some(health["upstream"] == upstream)
     });
