@@ -119,6 +119,8 @@ fn forward(client: &mut TcpStream, provider: &mut TcpStream, shared: &Shared) ->
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     /// Answers each connection's first request, and says what bytes it got.
@@ -174,7 +176,9 @@ mod tests {
         let recorder = Recorder::in_front_of(&url);
         let mut stream = TcpStream::connect(recorder.address).expect("the relay");
         stream.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("sent");
+        let deadline = Instant::now() + Duration::from_secs(30);
         while recorder.arrivals().is_empty() {
+            assert!(Instant::now() < deadline, "the request did not arrive");
             thread::yield_now();
         }
         drop(recorder);
