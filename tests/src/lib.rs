@@ -1,1 +1,9 @@
-//! What the tests share: where the servers are, and how a test says that it was left out.
+//! What the tests share: where the servers are, how a test says that it was left out, a database of its own, and a
+//! network that loses answers in front of a real provider.
+
+pub mod database;
+mod http;
+pub mod microburst;
+pub mod recorder;
+pub mod servers;
+pub mod wait;
