@@ -1,0 +1,200 @@
+//! The tokens of a valid effect: a wrapper that callers see, with the user's function inside.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Path, Type};
+
+use crate::args::{Args, Class, Keying};
+use crate::duration::Millis;
+use crate::validate::{Argument, Effect, Role};
+
+/// Callers pass any scope; the body sees the context. The body is a nested `async fn` and no closure, so that a type error in
+/// it lands on the user's expression.
+pub(crate) fn expand(effect: &Effect) -> TokenStream {
+    let private = private(&effect.args.krate);
+    let Effect { attrs, vis, sig, context, value_ty, error_ty, .. } = effect;
+    let name = &sig.ident;
+    let scope = match effect.keying {
+        Keying::BusinessIdentity => quote!(#private::EffectScope),
+        Keying::ActivityRecipe => quote!(#private::NodeScope),
+    };
+    let parameters = effect.arguments.iter().map(|Argument { ident, ty, .. }| quote!(#ident: #ty));
+    let body = body(effect);
+    let descriptor = descriptor(effect, &private);
+    let call = call(effect, &private);
+    quote! {
+        #(#attrs)*
+        #vis fn #name<__EffectScope>(#context: &__EffectScope, #(#parameters),*)
+            -> impl ::core::future::Future<Output = #private::Result<#value_ty, #error_ty>>
+                + ::core::marker::Send
+                + use<__EffectScope>
+        where
+            __EffectScope: #scope + ?::core::marker::Sized,
+        {
+            #body
+            #descriptor
+            #call
+        }
+    }
+}
+
+fn private(krate: &Path) -> TokenStream {
+    quote!(#krate::__private)
+}
+
+/// The user's function. Lints that would repeat what is said of the wrapper, or that an effect's shape forces, are off.
+fn body(effect: &Effect) -> TokenStream {
+    let Effect { context, context_ty, block, sig, .. } = effect;
+    let output = &sig.output;
+    let parameters =
+        effect.arguments.iter().map(|Argument { pat, ty, lints, .. }| quote!(#(#lints)* #pat: #ty));
+    quote! {
+        #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value, clippy::unused_async)]
+        async fn __effect_body(#context: #context_ty, #(#parameters),*) #output #block
+    }
+}
+
+fn descriptor(effect: &Effect, private: &TokenStream) -> TokenStream {
+    let Effect { args, keying, operation, .. } = effect;
+    let keying = match keying {
+        Keying::BusinessIdentity => quote!(BusinessIdentity),
+        Keying::ActivityRecipe => quote!(ActivityRecipe),
+    };
+    let setters = setters(args, private);
+    quote! {
+        static __EFFECT: #private::Descriptor = #private::Descriptor::new(
+            #operation,
+            #private::Keying::#keying,
+            ::core::concat!(::core::module_path!(), " (", ::core::file!(), ":", ::core::line!(), ")"),
+        )
+        #setters;
+        #private::inventory::submit! { #private::Registered(&__EFFECT) }
+    }
+}
+
+fn setters(args: &Args, private: &TokenStream) -> TokenStream {
+    let mut setters = TokenStream::new();
+    let mut set = |name: &str, value: Option<TokenStream>| {
+        if let Some(value) = value {
+            let name = Ident::new(name, Span::call_site());
+            setters.extend(quote!(.#name(#value)));
+        }
+    };
+    let ms = |duration: &Option<Millis>| duration.as_ref().map(|duration| duration.ms.to_token_stream());
+    let class = |class: Class| match class {
+        Class::Resend => quote!(#private::RecoveryClass::Resend),
+        Class::Reconcile => quote!(#private::RecoveryClass::Reconcile),
+        Class::Hold => quote!(#private::RecoveryClass::Hold),
+        Class::Rerun => quote!(#private::RecoveryClass::Rerun),
+    };
+    set("version", args.version.map(ToTokens::into_token_stream));
+    set(
+        "provider",
+        args.provider.as_ref().map(|ty| quote_spanned!(ty.span()=> #private::ProviderRef::of::<#ty>())),
+    );
+    set("on_unknown", args.on_unknown.as_ref().map(|on_unknown| class(on_unknown.class)));
+    set("attempt_timeout_ms", ms(&args.attempt_timeout));
+    set("lease_ms", ms(&args.lease));
+    set("wait_ms", ms(&args.wait));
+    set("retry_attempts", args.retry.attempts.map(ToTokens::into_token_stream));
+    set("retry_base_ms", ms(&args.retry.base));
+    set("retry_delay_max_ms", ms(&args.retry.max));
+    set("retry_elapsed_max_ms", ms(&args.retry.elapsed));
+    setters
+}
+
+fn call(effect: &Effect, private: &TokenStream) -> TokenStream {
+    let Effect { args, keying, context, value_ty, error_ty, sig, .. } = effect;
+    let look_up = args.on_unknown.as_ref().and_then(|on_unknown| on_unknown.look_up.as_ref());
+    let function = match (keying, look_up) {
+        (Keying::BusinessIdentity, None) => quote!(call),
+        (Keying::BusinessIdentity, Some(_)) => quote!(call_reconciled),
+        (Keying::ActivityRecipe, None) => quote!(call_recipe),
+        (Keying::ActivityRecipe, Some(_)) => quote!(call_recipe_reconciled),
+    };
+    let owned = effect.arguments.iter().map(|argument| owned(argument, private));
+    let key = matches!(keying, Keying::BusinessIdentity).then(|| key_fields(effect, private));
+    let arguments = arguments(effect, private);
+    let returned = {
+        let await_body = invocation(&quote!(__effect_body), effect);
+        quote_spanned!(sig.output.span()=> #private::returned::<#value_ty, #error_ty, _>(#await_body))
+    };
+    let body = closure(effect, private, &returned);
+    let look_up = look_up.map(|path| {
+        let found = invocation(&path.to_token_stream(), effect);
+        closure(effect, private, &found)
+    });
+    let inferred = look_up.iter().map(|_| quote!(, _, _));
+    // The types are named, so that a missing `Outcome` or `Failure` is reported at the type that the user wrote.
+    quote! {
+        #(#owned)*
+        #private::#function::<_, #value_ty, #error_ty, _, _ #(#inferred)*>(
+            #context,
+            &__EFFECT,
+            #key
+            #arguments,
+            #body,
+            #look_up
+        )
+    }
+}
+
+/// Asserts what an argument must be, at its type: once, here, and not wherever it is used.
+fn owned(Argument { ident, ty, .. }: &Argument, private: &TokenStream) -> TokenStream {
+    let value = at(ident, ty);
+    quote_spanned!(ty.span()=> let #ident = #private::owned::<#ty>(#value);)
+}
+
+fn key_fields(effect: &Effect, private: &TokenStream) -> TokenStream {
+    let fields =
+        effect.arguments.iter().filter(|argument| matches!(argument.role, Role::Key)).map(|argument| {
+            let Argument { ident, ty, name, .. } = argument;
+            let value = at(ident, ty);
+            quote_spanned!(ty.span()=> .field(#name, &#value))
+        });
+    quote!(#private::KeyFields::new()#(#fields)*,)
+}
+
+fn arguments(effect: &Effect, private: &TokenStream) -> TokenStream {
+    let entries = effect.arguments.iter().filter_map(|argument| {
+        let Argument { ident, ty, name, role, .. } = argument;
+        let value = at(ident, ty);
+        match role {
+            Role::Key | Role::Plain => Some(quote_spanned!(ty.span()=> .argument(#name, &#value))),
+            Role::Json => Some(quote_spanned!(ty.span()=> .json_argument(#name, &#value))),
+            Role::Skip => None,
+        }
+    });
+    quote!(#private::Arguments::new()#(#entries)*)
+}
+
+/// A closure that runs once an attempt, each time over clones of its own.
+fn closure(effect: &Effect, private: &TokenStream, run: &TokenStream) -> TokenStream {
+    let outer = effect.arguments.iter().map(|Argument { ident, ty, .. }| {
+        let value = at(ident, ty);
+        quote_spanned!(ty.span()=> let #ident = ::core::clone::Clone::clone(&#value);)
+    });
+    let inner = outer.clone();
+    quote! {
+        {
+            #(#outer)*
+            move |__effect_cx: #private::EffectContext| {
+                #(#inner)*
+                async move { #run }
+            }
+        }
+    }
+}
+
+/// `path(&__effect_cx, order_id, amount).await`, with mismatches reported at the user's parameters.
+fn invocation(path: &TokenStream, effect: &Effect) -> TokenStream {
+    let context = quote_spanned!(effect.context_ty.span()=> &__effect_cx);
+    let values = effect.arguments.iter().map(|Argument { ident, .. }| ident);
+    quote!(#path(#context, #(#values),*).await)
+}
+
+/// The argument's name, located at its type: a bound that its type does not meet is reported there.
+fn at(ident: &Ident, ty: &Type) -> Ident {
+    Ident::new(&ident.to_string(), ident.span().located_at(ty.span()))
+}
