@@ -2,8 +2,8 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
+use syn::Path;
 use syn::spanned::Spanned;
-use syn::{Path, Type};
 
 use crate::args::{Args, Class, Keying};
 use crate::duration::Millis;
@@ -26,9 +26,7 @@ pub(crate) fn expand(effect: &Effect) -> TokenStream {
     quote! {
         #(#attrs)*
         #vis fn #name<__EffectScope>(#context: &__EffectScope, #(#parameters),*)
-            -> impl ::core::future::Future<Output = #private::Result<#value_ty, #error_ty>>
-                + ::core::marker::Send
-                + use<__EffectScope>
+            -> #private::Call<#value_ty, #error_ty>
         where
             __EffectScope: #scope + ?::core::marker::Sized,
         {
@@ -105,7 +103,7 @@ fn setters(args: &Args, private: &TokenStream) -> TokenStream {
 }
 
 fn call(effect: &Effect, private: &TokenStream) -> TokenStream {
-    let Effect { args, keying, context, value_ty, error_ty, sig, .. } = effect;
+    let Effect { args, keying, context, value_ty, error_ty, .. } = effect;
     let look_up = args.on_unknown.as_ref().and_then(|on_unknown| on_unknown.look_up.as_ref());
     let function = match (keying, look_up) {
         (Keying::BusinessIdentity, None) => quote!(call),
@@ -116,15 +114,8 @@ fn call(effect: &Effect, private: &TokenStream) -> TokenStream {
     let owned = effect.arguments.iter().map(|argument| owned(argument, private));
     let key = matches!(keying, Keying::BusinessIdentity).then(|| key_fields(effect, private));
     let arguments = arguments(effect, private);
-    let returned = {
-        let await_body = invocation(&quote!(__effect_body), effect);
-        quote_spanned!(sig.output.span()=> #private::returned::<#value_ty, #error_ty, _>(#await_body))
-    };
-    let body = closure(effect, private, &returned);
-    let look_up = look_up.map(|path| {
-        let found = invocation(&path.to_token_stream(), effect);
-        closure(effect, private, &found)
-    });
+    let body = closure(effect, private, &run_body(effect, private));
+    let look_up = look_up.map(|path| closure(effect, private, &run_look_up(path, effect, private)));
     let inferred = look_up.iter().map(|_| quote!(, _, _));
     // The types are named, so that a missing `Outcome` or `Failure` is reported at the type that the user wrote.
     quote! {
@@ -161,7 +152,8 @@ fn arguments(effect: &Effect, private: &TokenStream) -> TokenStream {
         let Argument { ident, ty, name, role, .. } = argument;
         let value = at(ident, ty);
         match role {
-            Role::Key | Role::Plain => Some(quote_spanned!(ty.span()=> .argument(#name, &#value))),
+            Role::Key => Some(quote_spanned!(ty.span()=> .key_argument(#name, &#value))),
+            Role::Plain => Some(quote_spanned!(ty.span()=> .argument(#name, &#value))),
             Role::Json => Some(quote_spanned!(ty.span()=> .json_argument(#name, &#value))),
             Role::Skip => None,
         }
@@ -187,14 +179,27 @@ fn closure(effect: &Effect, private: &TokenStream, run: &TokenStream) -> TokenSt
     }
 }
 
-/// `path(&__effect_cx, order_id, amount).await`, with mismatches reported at the user's parameters.
-fn invocation(path: &TokenStream, effect: &Effect) -> TokenStream {
-    let context = quote_spanned!(effect.context_ty.span()=> &__effect_cx);
-    let values = effect.arguments.iter().map(|Argument { ident, .. }| ident);
-    quote!(#path(#context, #(#values),*).await)
+/// Awaits the body; another `Result` than the crate's is reported at the return type.
+fn run_body(effect: &Effect, private: &TokenStream) -> TokenStream {
+    let Effect { context_ty, value_ty, error_ty, return_ty, .. } = effect;
+    let context = quote_spanned!(context_ty.span()=> &__effect_cx);
+    let values = effect.arguments.iter().map(|argument| &argument.ident);
+    let returned = quote!(__effect_body(#context, #(#values),*).await);
+    quote!(#private::returned::<#value_ty, #error_ty, #return_ty>(#returned))
+}
+
+/// Awaits the look-up; whatever does not fit is reported at its path.
+fn run_look_up(path: &Path, effect: &Effect, private: &TokenStream) -> TokenStream {
+    let Effect { value_ty, error_ty, .. } = effect;
+    let values = effect.arguments.iter().map(|argument| at(&argument.ident, path));
+    quote_spanned! {path.span()=>
+        #private::looked_up::<#value_ty, #error_ty, _>(#path(&__effect_cx, #(#values),*).await)
+    }
 }
 
 /// The argument's name, located at its type: a bound that its type does not meet is reported there.
-fn at(ident: &Ident, ty: &Type) -> Ident {
-    Ident::new(&ident.to_string(), ident.span().located_at(ty.span()))
+fn at(ident: &Ident, place: &impl Spanned) -> Ident {
+    let mut located = ident.clone();
+    located.set_span(ident.span().located_at(place.span()));
+    located
 }

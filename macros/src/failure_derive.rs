@@ -52,8 +52,9 @@ pub(crate) fn derive(input: TokenStream) -> TokenStream {
     if errors.is_empty() {
         return implementation(&input, &krate, &arms);
     }
-    // Implemented nonetheless, so that no effect that returns this error reports a second mistake.
-    let stand_in = implementation(&input, &krate, &[]);
+    // Implemented nonetheless where it can be, so that no effect that returns this error reports a second mistake.
+    let can_be = !matches!(input.data, Data::Union(_)) && input.generics.lifetimes().next().is_none();
+    let stand_in = can_be.then(|| implementation(&input, &krate, &[]));
     let errors = errors.into_tokens();
     quote!(#errors #stand_in)
 }

@@ -11,7 +11,7 @@ use crate::item::{Item, Param, is_boxed_future};
 pub(crate) fn fallback(item: &Item) -> TokenStream {
     let mut function = item.function.clone();
     let sig = &mut function.sig;
-    if is_boxed_future(&sig.output) || sig.receiver().is_some() {
+    if is_boxed_future(&sig.output) || sig.receiver().is_some() || item.self_type().is_some() {
         return function.into_token_stream();
     }
     sig.constness = None;

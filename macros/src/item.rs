@@ -48,6 +48,25 @@ impl Item {
             .collect();
         Self { function, params }
     }
+
+    /// The first path that starts with `Self`, in the signature or the body.
+    pub(crate) fn self_type(&self) -> Option<Path> {
+        struct FirstSelf(Option<Path>);
+        impl<'ast> Visit<'ast> for FirstSelf {
+            fn visit_path(&mut self, path: &'ast Path) {
+                if self.0.is_none() && path.segments.first().is_some_and(|segment| segment.ident == "Self") {
+                    self.0 = Some(path.clone());
+                }
+                visit::visit_path(self, path);
+            }
+            // An item inside the body has a `Self` of its own.
+            fn visit_item(&mut self, _: &'ast syn::Item) {}
+        }
+        let mut found = FirstSelf(None);
+        found.visit_signature(&self.function.sig);
+        found.visit_block(&self.function.block);
+        found.0
+    }
 }
 
 impl Param {
@@ -137,8 +156,8 @@ pub(crate) fn last_segment(ty: &Type) -> Option<&syn::PathSegment> {
     }
 }
 
-/// `T` and `E` of `…Result<T, E>`.
-pub(crate) fn result_arguments(output: &ReturnType) -> Option<(&Type, &Type)> {
+/// The type itself, and `T` and `E`, of `…Result<T, E>` or `…Result<T, …EffectError<E>>`.
+pub(crate) fn result_arguments(output: &ReturnType) -> Option<(&Type, &Type, &Type)> {
     let ReturnType::Type(_, ty) = output else { return None };
     let segment = last_segment(ty).filter(|segment| segment.ident == "Result")?;
     let PathArguments::AngleBracketed(arguments) = &segment.arguments else { return None };
@@ -147,23 +166,27 @@ pub(crate) fn result_arguments(output: &ReturnType) -> Option<(&Type, &Type)> {
         _ => None,
     });
     match (types.next(), types.next(), types.next()) {
-        (Some(Some(value)), Some(Some(error)), None) => Some((value, error)),
+        (Some(Some(value)), Some(Some(error)), None) => {
+            Some((ty, value, inside("EffectError", error).unwrap_or(error)))
+        }
         _ => None,
     }
+}
+
+/// The first type argument of a path that ends in `name`.
+fn inside<'a>(name: &str, ty: &'a Type) -> Option<&'a Type> {
+    let segment = last_segment(ty).filter(|segment| segment.ident == name)?;
+    let PathArguments::AngleBracketed(arguments) = &segment.arguments else { return None };
+    arguments.args.iter().find_map(|argument| match argument {
+        GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    })
 }
 
 /// `Pin<Box<dyn Future<…>>>`: what `async_trait` leaves of an async method.
 pub(crate) fn is_boxed_future(output: &ReturnType) -> bool {
     let ReturnType::Type(_, ty) = output else { return false };
-    let inner = |ty: &Type, name: &str| -> Option<Type> {
-        let segment = last_segment(ty).filter(|segment| segment.ident == name)?;
-        let PathArguments::AngleBracketed(arguments) = &segment.arguments else { return None };
-        arguments.args.iter().find_map(|argument| match argument {
-            GenericArgument::Type(ty) => Some(ty.clone()),
-            _ => None,
-        })
-    };
-    inner(ty, "Pin")
-        .and_then(|pinned| inner(&pinned, "Box"))
-        .is_some_and(|boxed| matches!(bare(&boxed), Type::TraitObject(_)))
+    inside("Pin", ty)
+        .and_then(|pinned| inside("Box", pinned))
+        .is_some_and(|boxed| matches!(bare(boxed), Type::TraitObject(_)))
 }

@@ -56,10 +56,10 @@ impl Grammar {
         value: &mut impl ReadValue,
     ) -> syn::Result<()> {
         let name = input.call(Ident::parse_any).map_err(|error| {
-            syn::Error::new(error.span(), format!("expected an option of {}", self.choices()))
+            syn::Error::new(error.span(), format!("expected an option; {}", self.choices()))
         })?;
         if !self.names.iter().any(|known| name == known) {
-            let message = format!("unknown option `{name}`; the options of {}", self.choices());
+            let message = format!("unknown option `{name}`; {}", self.choices());
             return Err(syn::Error::new(name.span(), message));
         }
         if seen.contains(&name) {
@@ -75,7 +75,10 @@ impl Grammar {
     }
 
     fn choices(&self) -> String {
-        format!("{} are {}", self.owner, list(self.names))
+        match self.names {
+            [one] => format!("the only option of {} is `{one}`", self.owner),
+            names => format!("the options of {} are {}", self.owner, list(names)),
+        }
     }
 }
 

@@ -42,6 +42,7 @@ pub(crate) struct Effect {
     pub(crate) context: Ident,
     pub(crate) context_ty: Type,
     pub(crate) arguments: Vec<Argument>,
+    pub(crate) return_ty: Type,
     pub(crate) value_ty: Type,
     pub(crate) error_ty: Type,
 }
@@ -58,7 +59,7 @@ pub(crate) fn check(args: Args, item: &Item, errors: &mut Errors) -> Option<Effe
     if !errors.is_empty() {
         return None;
     }
-    let (value_ty, error_ty) = result_arguments(&function.sig.output)?;
+    let (return_ty, value_ty, error_ty) = result_arguments(&function.sig.output)?;
     let (context, rest) = item.params.split_first()?;
     Some(Effect {
         keying: args.keying?,
@@ -70,6 +71,7 @@ pub(crate) fn check(args: Args, item: &Item, errors: &mut Errors) -> Option<Effe
         context: context.ident()?.clone(),
         context_ty: context.ty.clone(),
         arguments: rest.iter().map(arguments::read).collect::<Option<_>>()?,
+        return_ty: return_ty.clone(),
         value_ty: value_ty.clone(),
         error_ty: error_ty.clone(),
         args,

@@ -1,8 +1,7 @@
 //! Rules on the function as a whole: what kind of function it is, its context and its return type.
 
 use quote::ToTokens;
-use syn::visit::Visit;
-use syn::{Item as AnyItem, Path, ReturnType, Safety, Signature, Type};
+use syn::{ReturnType, Safety, Signature, Type};
 
 use crate::errors::Errors;
 use crate::item::{Item, Param, bare, is_boxed_future, last_segment, result_arguments};
@@ -73,21 +72,7 @@ fn no_generics(sig: &Signature, errors: &mut Errors) {
 
 /// The body moves into a function of its own, where `Self` is not in scope.
 fn no_self_type(item: &Item, errors: &mut Errors) {
-    struct FirstSelf(Option<Path>);
-    impl<'ast> Visit<'ast> for FirstSelf {
-        fn visit_path(&mut self, path: &'ast Path) {
-            if self.0.is_none() && path.segments.first().is_some_and(|segment| segment.ident == "Self") {
-                self.0 = Some(path.clone());
-            }
-            syn::visit::visit_path(self, path);
-        }
-        // An item inside the body has a `Self` of its own.
-        fn visit_item(&mut self, _: &'ast AnyItem) {}
-    }
-    let mut found = FirstSelf(None);
-    found.visit_signature(&item.function.sig);
-    found.visit_block(&item.function.block);
-    if let Some(path) = found.0 {
+    if let Some(path) = item.self_type() {
         errors.at(
             path.segments.first(),
             "`#[effect]` goes on a free function, where `Self` has no meaning: move the function out of the `impl` and name the type",
