@@ -1,6 +1,6 @@
 //! The tokens of a valid effect: a wrapper that callers see, with the user's function inside.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::Path;
 use syn::spanned::Spanned;
@@ -114,8 +114,13 @@ fn call(effect: &Effect, private: &TokenStream) -> TokenStream {
     let owned = effect.arguments.iter().map(|argument| owned(argument, private));
     let key = matches!(keying, Keying::BusinessIdentity).then(|| key_fields(effect, private));
     let arguments = arguments(effect, private);
-    let body = closure(effect, private, &run_body(effect, private));
+    let mut body = closure(effect, private, &run_body(effect, private));
     let look_up = look_up.map(|path| closure(effect, private, &run_look_up(path, effect, private)));
+    if look_up.is_some() {
+        // Of the two closures, the later one may take the arguments themselves.
+        let clones = clones(effect);
+        body = quote!({ #(#clones)* #body });
+    }
     let inferred = look_up.iter().map(|_| quote!(, _, _));
     // The types are named, so that a missing `Outcome` or `Failure` is reported at the type that the user wrote.
     quote! {
@@ -134,6 +139,7 @@ fn call(effect: &Effect, private: &TokenStream) -> TokenStream {
 /// Asserts what an argument must be, at its type: once, here, and not wherever it is used.
 fn owned(Argument { ident, ty, .. }: &Argument, private: &TokenStream) -> TokenStream {
     let value = at(ident, ty);
+    let private = located(private, ty);
     quote_spanned!(ty.span()=> let #ident = #private::owned::<#ty>(#value);)
 }
 
@@ -151,8 +157,9 @@ fn arguments(effect: &Effect, private: &TokenStream) -> TokenStream {
     let entries = effect.arguments.iter().filter_map(|argument| {
         let Argument { ident, ty, name, role, .. } = argument;
         let value = at(ident, ty);
+        let private = &located(private, ty);
         match role {
-            Role::Key => Some(quote_spanned!(ty.span()=> .key_argument(#name, &#value))),
+            Role::Key => Some(quote_spanned!(ty.span()=> .argument(#name, &#private::AsKey(&#value)))),
             Role::Plain => Some(quote_spanned!(ty.span()=> .argument(#name, &#value))),
             Role::Json => Some(quote_spanned!(ty.span()=> .json_argument(#name, &#value))),
             Role::Skip => None,
@@ -161,22 +168,22 @@ fn arguments(effect: &Effect, private: &TokenStream) -> TokenStream {
     quote!(#private::Arguments::new()#(#entries)*)
 }
 
-/// A closure that runs once an attempt, each time over clones of its own.
+/// A closure over the arguments that runs once an attempt, each time over clones of its own.
 fn closure(effect: &Effect, private: &TokenStream, run: &TokenStream) -> TokenStream {
-    let outer = effect.arguments.iter().map(|Argument { ident, ty, .. }| {
-        let value = at(ident, ty);
-        quote_spanned!(ty.span()=> let #ident = ::core::clone::Clone::clone(&#value);)
-    });
-    let inner = outer.clone();
+    let clones = clones(effect);
     quote! {
-        {
-            #(#outer)*
-            move |__effect_cx: #private::EffectContext| {
-                #(#inner)*
-                async move { #run }
-            }
+        move |__effect_cx: #private::EffectContext| {
+            #(#clones)*
+            async move { #run }
         }
     }
+}
+
+fn clones(effect: &Effect) -> impl Iterator<Item = TokenStream> {
+    effect.arguments.iter().map(|Argument { ident, ty, .. }| {
+        let value = at(ident, ty);
+        quote_spanned!(ty.span()=> let #ident = ::core::clone::Clone::clone(&#value);)
+    })
 }
 
 /// Awaits the body; another `Result` than the crate's is reported at the return type.
@@ -192,6 +199,7 @@ fn run_body(effect: &Effect, private: &TokenStream) -> TokenStream {
 fn run_look_up(path: &Path, effect: &Effect, private: &TokenStream) -> TokenStream {
     let Effect { value_ty, error_ty, .. } = effect;
     let values = effect.arguments.iter().map(|argument| at(&argument.ident, path));
+    let private = located(private, path);
     quote_spanned! {path.span()=>
         #private::looked_up::<#value_ty, #error_ty, _>(#path(&__effect_cx, #(#values),*).await)
     }
@@ -202,4 +210,13 @@ fn at(ident: &Ident, place: &impl Spanned) -> Ident {
     let mut located = ident.clone();
     located.set_span(ident.span().located_at(place.span()));
     located
+}
+
+/// A path of the crate as if it were written there: tokens of two origins have no span in common but the whole attribute's.
+fn located(path: &TokenStream, place: &impl Spanned) -> TokenStream {
+    let relocate = |mut token: TokenTree| {
+        token.set_span(place.span());
+        token
+    };
+    path.clone().into_iter().map(relocate).collect()
 }

@@ -13,11 +13,7 @@ const VARIANT: Grammar = Grammar {
     owner: "`#[failure]`",
     names: &["not_performed", "retry", "retry_after", "refused", "unknown", "transparent"],
 };
-const CONTAINER: Grammar = Grammar { owner: "`#[failure]` on the enum itself", names: &["crate"] };
-const STRUCT: Grammar = Grammar {
-    owner: "`#[failure]`",
-    names: &["not_performed", "retry", "retry_after", "refused", "unknown", "transparent", "crate"],
-};
+const TYPE: Grammar = Grammar { owner: "`#[effectual]`", names: &["crate"] };
 
 /// The verdicts, of which a variant says one.
 const VERDICTS: &[&str] = &["not_performed", "refused", "unknown", "transparent"];
@@ -44,8 +40,8 @@ pub(crate) fn derive(input: TokenStream) -> TokenStream {
         Err(error) => return error.into_compile_error(),
     };
     let mut errors = Errors::default();
-    let mut krate: Path = parse_quote!(::effectual);
-    let arms = arms(&input, &mut krate, &mut errors);
+    let krate = crate_path(&input.attrs, &mut errors);
+    let arms = arms(&input, &mut errors);
     if let Some(lifetime) = input.generics.lifetimes().next() {
         errors.at(lifetime, "an error that borrows cannot be stored: own its data");
     }
@@ -59,17 +55,34 @@ pub(crate) fn derive(input: TokenStream) -> TokenStream {
     quote!(#errors #stand_in)
 }
 
-fn arms(input: &DeriveInput, krate: &mut Path, errors: &mut Errors) -> Vec<Arm> {
+/// The crate's path from `#[effectual(crate = path)]`, or `::effectual`.
+fn crate_path(attrs: &[Attribute], errors: &mut Errors) -> Path {
+    let mut krate = parse_quote!(::effectual);
+    for attr in attrs.iter().filter(|attr| attr.path().is_ident("effectual")) {
+        TYPE.read_attribute(attr, errors, |name, input, _| {
+            krate = assigned(name, "::path::to::effectual", input)?;
+            Ok(())
+        });
+    }
+    krate
+}
+
+fn arms(input: &DeriveInput, errors: &mut Errors) -> Vec<Arm> {
     match &input.data {
         Data::Enum(data) => {
-            read_attributes(&input.attrs, &CONTAINER, &mut Said::default(), krate, errors);
+            for attr in failure_attributes(&input.attrs) {
+                errors.at(
+                    attr,
+                    "`#[failure]` goes on each variant: they may mean different things for the effect",
+                );
+            }
             let arm = |variant: &syn::Variant| {
                 let name = &variant.ident;
-                arm(quote!(Self::#name), &variant.attrs, &variant.fields, &VARIANT, krate, errors)
+                arm(quote!(Self::#name), &variant.attrs, &variant.fields, errors)
             };
             data.variants.iter().map(arm).collect()
         }
-        Data::Struct(data) => vec![arm(quote!(Self), &input.attrs, &data.fields, &STRUCT, krate, errors)],
+        Data::Struct(data) => vec![arm(quote!(Self), &input.attrs, &data.fields, errors)],
         Data::Union(data) => {
             errors.at(data.union_token, "`Failure` is derived for an enum or a struct, not for a union");
             Vec::new()
@@ -77,23 +90,21 @@ fn arms(input: &DeriveInput, krate: &mut Path, errors: &mut Errors) -> Vec<Arm> 
     }
 }
 
-fn arm(
-    path: TokenStream,
-    attrs: &[Attribute],
-    fields: &Fields,
-    grammar: &Grammar,
-    krate: &mut Path,
-    errors: &mut Errors,
-) -> Arm {
+fn arm(path: TokenStream, attrs: &[Attribute], fields: &Fields, errors: &mut Errors) -> Arm {
     let mut said = Said::default();
     let before = errors.count();
-    read_attributes(attrs, grammar, &mut said, krate, errors);
+    for (index, attr) in failure_attributes(attrs).enumerate() {
+        match index {
+            0 => VARIANT.read_attribute(attr, errors, |name, input, _| said.take(name, input)),
+            _ => errors.at(attr, "`#[failure]` is given twice; write all of its options in one"),
+        }
+    }
     if errors.count() == before {
         retry_fits_verdict(&said, errors);
         transparent_has_one_field(&said, fields, errors);
         retry_after_is_a_field(&said, fields, errors);
     }
-    for attr in fields.iter().flat_map(|field| &field.attrs).filter(|attr| attr.path().is_ident("failure")) {
+    for attr in fields.iter().flat_map(|field| failure_attributes(&field.attrs)) {
         errors.at(
             attr,
             "`#[failure]` goes on the variant, not on its field; name the field there: `retry_after = delay`",
@@ -102,26 +113,13 @@ fn arm(
     Arm { path, fields: fields.clone(), said }
 }
 
-fn read_attributes(
-    attrs: &[Attribute],
-    grammar: &Grammar,
-    said: &mut Said,
-    krate: &mut Path,
-    errors: &mut Errors,
-) {
-    let mut given = attrs.iter().filter(|attr| attr.path().is_ident("failure"));
-    if let Some(attr) = given.next() {
-        grammar.read_attribute(attr, errors, |name, input, _| said.take(name, input, krate));
-    }
-    for second in given {
-        errors.at(second, "`#[failure]` is given twice; write all of its options in one");
-    }
+fn failure_attributes(attrs: &[Attribute]) -> impl Iterator<Item = &Attribute> {
+    attrs.iter().filter(|attr| attr.path().is_ident("failure"))
 }
 
 impl Said {
-    fn take(&mut self, name: &Ident, input: ParseStream<'_>, krate: &mut Path) -> syn::Result<()> {
+    fn take(&mut self, name: &Ident, input: ParseStream<'_>) -> syn::Result<()> {
         match name.to_string().as_str() {
-            "crate" => *krate = assigned(name, "::path::to::effectual", input)?,
             "retry" => self.retry = Some(name.clone()),
             "retry_after" => self.retry_after = Some(assigned(name, "field", input)?),
             _ => {
