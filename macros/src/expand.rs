@@ -124,9 +124,11 @@ fn call(effect: &Effect, private: &TokenStream) -> TokenStream {
     let inferred = look_up.iter().map(|_| quote!(, _, _));
     // The types are named, so that a missing `Outcome` or `Failure` is reported at the type that the user wrote.
     quote! {
+        #[allow(clippy::used_underscore_binding)]
+        let __effect_scope = #context;
         #(#owned)*
         #private::#function::<_, #value_ty, #error_ty, _, _ #(#inferred)*>(
-            #context,
+            __effect_scope,
             &__EFFECT,
             #key
             #arguments,
@@ -137,17 +139,20 @@ fn call(effect: &Effect, private: &TokenStream) -> TokenStream {
 }
 
 /// Asserts what an argument must be, at its type: once, here, and not wherever it is used.
-fn owned(Argument { ident, ty, .. }: &Argument, private: &TokenStream) -> TokenStream {
+fn owned(Argument { ident, local, ty, .. }: &Argument, private: &TokenStream) -> TokenStream {
     let value = at(ident, ty);
     let private = located(private, ty);
-    quote_spanned!(ty.span()=> let #ident = #private::owned::<#ty>(#value);)
+    quote_spanned! {ty.span()=>
+        #[allow(clippy::used_underscore_binding)]
+        let #local = #private::owned::<#ty>(#value);
+    }
 }
 
 fn key_fields(effect: &Effect, private: &TokenStream) -> TokenStream {
     let fields =
         effect.arguments.iter().filter(|argument| matches!(argument.role, Role::Key)).map(|argument| {
-            let Argument { ident, ty, name, .. } = argument;
-            let value = at(ident, ty);
+            let Argument { local, ty, name, .. } = argument;
+            let value = at(local, ty);
             quote_spanned!(ty.span()=> .field(#name, &#value))
         });
     quote!(#private::KeyFields::new()#(#fields)*,)
@@ -155,8 +160,8 @@ fn key_fields(effect: &Effect, private: &TokenStream) -> TokenStream {
 
 fn arguments(effect: &Effect, private: &TokenStream) -> TokenStream {
     let entries = effect.arguments.iter().filter_map(|argument| {
-        let Argument { ident, ty, name, role, .. } = argument;
-        let value = at(ident, ty);
+        let Argument { local, ty, name, role, .. } = argument;
+        let value = at(local, ty);
         let private = &located(private, ty);
         match role {
             Role::Key => Some(quote_spanned!(ty.span()=> .argument(#name, &#private::AsKey(&#value)))),
@@ -180,9 +185,9 @@ fn closure(effect: &Effect, private: &TokenStream, run: &TokenStream) -> TokenSt
 }
 
 fn clones(effect: &Effect) -> impl Iterator<Item = TokenStream> {
-    effect.arguments.iter().map(|Argument { ident, ty, .. }| {
-        let value = at(ident, ty);
-        quote_spanned!(ty.span()=> let #ident = ::core::clone::Clone::clone(&#value);)
+    effect.arguments.iter().map(|Argument { local, ty, .. }| {
+        let value = at(local, ty);
+        quote_spanned!(ty.span()=> let #local = ::core::clone::Clone::clone(&#value);)
     })
 }
 
@@ -190,7 +195,7 @@ fn clones(effect: &Effect) -> impl Iterator<Item = TokenStream> {
 fn run_body(effect: &Effect, private: &TokenStream) -> TokenStream {
     let Effect { context_ty, value_ty, error_ty, return_ty, .. } = effect;
     let context = quote_spanned!(context_ty.span()=> &__effect_cx);
-    let values = effect.arguments.iter().map(|argument| &argument.ident);
+    let values = effect.arguments.iter().map(|argument| &argument.local);
     let returned = quote!(__effect_body(#context, #(#values),*).await);
     quote!(#private::returned::<#value_ty, #error_ty, #return_ty>(#returned))
 }
@@ -198,14 +203,14 @@ fn run_body(effect: &Effect, private: &TokenStream) -> TokenStream {
 /// Awaits the look-up; whatever does not fit is reported at its path.
 fn run_look_up(path: &Path, effect: &Effect, private: &TokenStream) -> TokenStream {
     let Effect { value_ty, error_ty, .. } = effect;
-    let values = effect.arguments.iter().map(|argument| at(&argument.ident, path));
+    let values = effect.arguments.iter().map(|argument| at(&argument.local, path));
     let private = located(private, path);
     quote_spanned! {path.span()=>
         #private::looked_up::<#value_ty, #error_ty, _>(#path(&__effect_cx, #(#values),*).await)
     }
 }
 
-/// The argument's name, located at its type: a bound that its type does not meet is reported there.
+/// The argument's variable, located at its type: a bound that its type does not meet is reported there.
 fn at(ident: &Ident, place: &impl Spanned) -> Ident {
     let mut located = ident.clone();
     located.set_span(ident.span().located_at(place.span()));

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use quote::format_ident;
 use syn::ext::IdentExt;
 use syn::visit::{self, Visit};
 use syn::{Lifetime, Pat, Type, TypeImplTrait, TypeReference};
@@ -25,15 +26,17 @@ pub(super) fn check(keying: Option<Keying>, item: &Item, errors: &mut Errors) {
 }
 
 /// The argument of a parameter that passed every rule.
-pub(super) fn read(param: &Param) -> Option<Argument> {
+pub(super) fn read((index, param): (usize, &Param)) -> Option<Argument> {
     let role = match (param.key.first(), param.skip.first(), param.fingerprint.first()) {
         (Some(_), _, _) => Role::Key,
         (_, Some(_), _) => Role::Skip,
         (_, _, Some(_)) => Role::Json,
         _ => Role::Plain,
     };
+    let ident = param.ident()?;
     Some(Argument {
-        ident: param.ident()?.clone(),
+        ident: ident.clone(),
+        local: format_ident!("__effect_{index}", span = ident.span()),
         pat: param.pat.clone(),
         ty: param.ty.clone(),
         name: name(param)?,

@@ -21,6 +21,8 @@ pub(crate) enum Role {
 /// One argument that is not the context.
 pub(crate) struct Argument {
     pub(crate) ident: Ident,
+    /// What the wrapper calls it, so that no name of the user's meets one of ours, nor a lint on names.
+    pub(crate) local: Ident,
     /// The pattern of the body's parameter: the name, perhaps `mut`.
     pub(crate) pat: Pat,
     pub(crate) ty: Type,
@@ -70,7 +72,7 @@ pub(crate) fn check(args: Args, item: &Item, errors: &mut Errors) -> Option<Effe
         block: (*function.block).clone(),
         context: context.ident()?.clone(),
         context_ty: context.ty.clone(),
-        arguments: rest.iter().map(arguments::read).collect::<Option<_>>()?,
+        arguments: rest.iter().enumerate().map(arguments::read).collect::<Option<_>>()?,
         return_ty: return_ty.clone(),
         value_ty: value_ty.clone(),
         error_ty: error_ty.clone(),
