@@ -2,8 +2,8 @@
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
-use syn::Path;
 use syn::spanned::Spanned;
+use syn::{Path, Signature};
 
 use crate::args::{Args, Class, Keying};
 use crate::duration::Millis;
@@ -13,28 +13,34 @@ use crate::validate::{Argument, Effect, Role};
 /// it lands on the user's expression.
 pub(crate) fn expand(effect: &Effect) -> TokenStream {
     let private = private(&effect.args.krate);
-    let Effect { attrs, vis, sig, context, value_ty, error_ty, .. } = effect;
-    let name = &sig.ident;
+    let Effect { attrs, vis, context, .. } = effect;
+    let Signature { fn_token, ident, .. } = &effect.sig;
     let scope = match effect.keying {
         Keying::BusinessIdentity => quote!(#private::EffectScope),
         Keying::ActivityRecipe => quote!(#private::NodeScope),
     };
     let parameters = effect.arguments.iter().map(|Argument { ident, ty, .. }| quote!(#ident: #ty));
+    let output = output(effect, &private);
     let body = body(effect);
     let descriptor = descriptor(effect, &private);
     let call = call(effect, &private);
-    quote! {
+    let mut wrapper = quote! {
         #(#attrs)*
-        #vis fn #name<__EffectScope>(#context: &__EffectScope, #(#parameters),*)
-            -> #private::Call<#value_ty, #error_ty>
-        where
-            __EffectScope: #scope + ?::core::marker::Sized,
-        {
-            #body
-            #descriptor
-            #call
-        }
-    }
+        #vis #fn_token #ident<__EffectScope: #scope + ?::core::marker::Sized>(
+            #context: &__EffectScope,
+            #(#parameters),*
+        ) #output
+    };
+    // In the user's own braces, so that what is said of the function is said at its signature.
+    effect.block.brace_token.surround(&mut wrapper, |inside| inside.extend(quote!(#body #descriptor #call)));
+    wrapper
+}
+
+/// Located where the user's return type is, so that the wrapper's signature ends there, for whatever is said of it.
+fn output(effect: &Effect, private: &TokenStream) -> TokenStream {
+    let Effect { return_ty, value_ty, error_ty, .. } = effect;
+    let private = located(private, return_ty);
+    quote_spanned!(return_ty.span()=> -> #private::Call<#value_ty, #error_ty>)
 }
 
 fn private(krate: &Path) -> TokenStream {
