@@ -1,9 +1,31 @@
 //! The attribute and the derives of `effectual`.
 
+mod args;
+mod duration;
+mod effect;
+mod errors;
+mod expand;
+mod failure_derive;
+mod fallback;
 mod identity_derive;
+mod item;
+mod option;
+mod validate;
 
 use identity_derive::Derived;
 use proc_macro::TokenStream;
+
+/// Makes an async function an effect.
+#[proc_macro_attribute]
+pub fn effect(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    effect::effect(attribute.into(), item.into()).into()
+}
+
+/// Implements `Failure`.
+#[proc_macro_derive(Failure, attributes(failure, effectual))]
+pub fn derive_failure(input: TokenStream) -> TokenStream {
+    failure_derive::derive(input.into()).into()
+}
 
 /// Lets values of a type identify an effect, and be compared between two calls.
 ///

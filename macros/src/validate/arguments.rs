@@ -1,0 +1,189 @@
+//! Rules on the parameters that follow the context.
+
+use std::collections::HashSet;
+
+use quote::format_ident;
+use syn::ext::IdentExt;
+use syn::visit::{self, Visit};
+use syn::{Lifetime, Pat, Type, TypeImplTrait, TypeReference};
+
+use super::options::is_name;
+use super::{Argument, Role};
+use crate::args::Keying;
+use crate::errors::Errors;
+use crate::item::{Item, PARAMETER_ATTRIBUTES, Param};
+use crate::option::list;
+
+pub(super) fn check(keying: Option<Keying>, item: &Item, errors: &mut Errors) {
+    let mut names = HashSet::new();
+    for param in item.params.iter().skip(1) {
+        is_named(param, errors);
+        is_owned(param, errors);
+        has_known_attributes(param, errors);
+        has_one_role(param, errors);
+        has_unique_name(keying, param, &mut names, errors);
+    }
+}
+
+/// The argument of a parameter that passed every rule.
+pub(super) fn read((index, param): (usize, &Param)) -> Option<Argument> {
+    let role = match (param.key.first(), param.skip.first(), param.fingerprint.first()) {
+        (Some(_), _, _) => Role::Key,
+        (_, Some(_), _) => Role::Skip,
+        (_, _, Some(_)) => Role::Json,
+        _ => Role::Plain,
+    };
+    let ident = param.ident()?;
+    Some(Argument {
+        ident: ident.clone(),
+        local: format_ident!("__effect_{index}", span = ident.span()),
+        pat: param.pat.clone(),
+        ty: param.ty.clone(),
+        name: name(param)?,
+        role,
+        lints: param.lints.clone(),
+    })
+}
+
+/// The pinned name, or the parameter's own.
+fn name(param: &Param) -> Option<String> {
+    match &param.key_name {
+        Some(pinned) => Some(pinned.value()),
+        None => Some(param.ident()?.unraw().to_string()),
+    }
+}
+
+fn is_named(param: &Param, errors: &mut Errors) {
+    if param.ident().is_some() {
+        return;
+    }
+    let message = match &param.pat {
+        Pat::Wild(_) => {
+            "an argument needs a name, which identity and fingerprint use: write `_name` if the body does not use it"
+        }
+        _ => {
+            "an argument needs a plain name, which identity and fingerprint use: take it apart in the body, with `let`"
+        }
+    };
+    errors.at(&param.pat, message);
+}
+
+/// The body runs on a task of its own, which nothing borrowed can enter.
+fn is_owned(param: &Param, errors: &mut Errors) {
+    #[derive(Default)]
+    struct Found<'ast> {
+        reference: Option<&'ast TypeReference>,
+        lifetime: Option<&'ast Lifetime>,
+        impl_trait: Option<&'ast TypeImplTrait>,
+    }
+    impl<'ast> Visit<'ast> for Found<'ast> {
+        fn visit_type_reference(&mut self, reference: &'ast TypeReference) {
+            let is_static = reference.lifetime.as_ref().is_some_and(|lifetime| lifetime.ident == "static");
+            if !is_static {
+                self.reference.get_or_insert(reference);
+            }
+            // Its own lifetime is judged; what it points at is not.
+            visit::visit_type(self, &reference.elem);
+        }
+        fn visit_lifetime(&mut self, lifetime: &'ast Lifetime) {
+            if lifetime.ident != "static" {
+                self.lifetime.get_or_insert(lifetime);
+            }
+        }
+        fn visit_type_impl_trait(&mut self, impl_trait: &'ast TypeImplTrait) {
+            self.impl_trait.get_or_insert(impl_trait);
+        }
+        // `fn(&str)` and `dyn Fn(&str)` borrow nothing themselves.
+        fn visit_type_fn_ptr(&mut self, _: &'ast syn::TypeFnPtr) {}
+        fn visit_parenthesized_generic_arguments(&mut self, _: &'ast syn::ParenthesizedGenericArguments) {}
+    }
+    let mut found = Found::default();
+    found.visit_type(&param.ty);
+    if let Some(reference) = found.reference {
+        let message = format!(
+            "an argument cannot be borrowed, because the body runs on a task of its own and may outlive the caller: {}",
+            owned_form(&reference.elem)
+        );
+        errors.at(reference, message);
+    } else if let Some(lifetime) = found.lifetime {
+        errors.at(
+            lifetime,
+            "an argument cannot borrow, because the body runs on a task of its own and may outlive the caller: \
+             use an owned type, or `'static`",
+        );
+    } else if let Some(impl_trait) = found.impl_trait {
+        errors.at(impl_trait, "`#[effect]` does not take `impl Trait` arguments yet: name the type");
+    }
+}
+
+fn owned_form(borrowed: &Type) -> &'static str {
+    let name = crate::item::last_segment(borrowed).map(|segment| segment.ident.to_string());
+    match (borrowed, name.as_deref()) {
+        (_, Some("str")) => "take a `String`",
+        (Type::Slice(_), _) => "take a `Vec<_>`",
+        (Type::TraitObject(_), _) => "take an `Arc<dyn …>`",
+        _ => "take it by value, or in an `Arc`",
+    }
+}
+
+fn has_known_attributes(param: &Param, errors: &mut Errors) {
+    for attr in &param.others {
+        let message = if attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr") {
+            "an effect's argument cannot be conditional: its name is part of the fingerprint; put `#[cfg]` on the function".into()
+        } else {
+            format!("unknown attribute of an effect's argument; it takes {}", list(PARAMETER_ATTRIBUTES))
+        };
+        errors.at(attr, message);
+    }
+}
+
+fn has_one_role(param: &Param, errors: &mut Errors) {
+    for (given, name) in
+        [(&param.key, "#[key]"), (&param.skip, "#[skip]"), (&param.fingerprint, "#[fingerprint]")]
+    {
+        if let Some(second) = given.get(1) {
+            errors.at(second, format!("`{name}` is given twice; write it once"));
+        }
+    }
+    match (param.key.first(), param.skip.first(), param.fingerprint.first()) {
+        (Some(_), Some(skip), _) => errors.at(
+            skip,
+            "an argument cannot be both `#[key]` and `#[skip]`: a key says which effect it is, a skipped argument says nothing of it",
+        ),
+        (Some(_), None, Some(fingerprint)) => errors.at(
+            fingerprint,
+            "a `#[key]` is in the fingerprint already, in its own encoding: remove `#[fingerprint(json)]`",
+        ),
+        (None, Some(_), Some(fingerprint)) => errors.at(
+            fingerprint,
+            "an argument cannot be both `#[skip]` and `#[fingerprint(json)]`: a skipped argument is not in the fingerprint; remove one",
+        ),
+        _ => {}
+    }
+}
+
+/// The names under which arguments enter the identity and the fingerprint differ.
+fn has_unique_name(keying: Option<Keying>, param: &Param, names: &mut HashSet<String>, errors: &mut Errors) {
+    let Some(name) = name(param) else { return };
+    let is_key = !param.key.is_empty() && keying != Some(Keying::ActivityRecipe);
+    if is_key && !is_name(&name, 64) {
+        const GRAMMAR: &str = "1 to 64 characters of `A-Z a-z 0-9 . _ -`";
+        match &param.key_name {
+            Some(pinned) => errors.at(pinned, format!("a key's name is {GRAMMAR}")),
+            None => errors.at(
+                &param.pat,
+                format!("a key's name is {GRAMMAR}: pin one with `#[key(name = \"order_id\")]`"),
+            ),
+        }
+    }
+    // The names of parameters differ by Rust's own rule, so one of the two is pinned.
+    if param.skip.is_empty() && !names.insert(name.clone()) {
+        let message = format!(
+            "the name `{name}` is taken by another argument: pin another with `#[key(name = \"…\")]`"
+        );
+        match &param.key_name {
+            Some(pinned) => errors.at(pinned, message),
+            None => errors.at(&param.pat, message),
+        }
+    }
+}

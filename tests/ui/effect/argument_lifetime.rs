@@ -1,0 +1,14 @@
+#![allow(unused_variables)]
+use effectual::{EffectContext, EffectScope, Never, effect};
+
+#[effect(keying = business_identity)]
+async fn refund(cx: &EffectContext, #[key] order_id: std::borrow::Cow<'_, str>) -> effectual::Result<(), Never> {
+    Ok(())
+}
+
+// The function stays known to its callers.
+async fn caller(scope: &impl EffectScope) {
+    let _ = refund(scope, "o-1".into()).await;
+}
+
+fn main() {}

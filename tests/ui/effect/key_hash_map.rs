@@ -1,0 +1,16 @@
+#![allow(unused_variables)]
+use effectual::{EffectContext, EffectScope, Never, effect};
+
+use std::collections::HashMap;
+
+#[effect(keying = business_identity)]
+async fn refund(cx: &EffectContext, #[key] order: HashMap<String, u64>) -> effectual::Result<(), Never> {
+    Ok(())
+}
+
+// The function stays known to its callers.
+async fn caller(scope: &impl EffectScope) {
+    let _ = refund(scope, HashMap::new()).await;
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+use effectual::effect;
+
+#[effect(keying = business_identity)]
+struct Refund;
+
+fn main() {
+    let _ = Refund;
+}

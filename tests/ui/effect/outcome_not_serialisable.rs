@@ -1,0 +1,16 @@
+#![allow(unused_variables)]
+use effectual::{EffectContext, EffectScope, Never, effect};
+
+struct Refund;
+
+#[effect(keying = business_identity)]
+async fn refund(cx: &EffectContext, #[key] order_id: u64) -> effectual::Result<Refund, Never> {
+    Ok(Refund)
+}
+
+// The function stays known to its callers.
+async fn caller(scope: &impl EffectScope) {
+    let _ = refund(scope, 1).await;
+}
+
+fn main() {}

@@ -1,0 +1,14 @@
+#![allow(unused_variables)]
+use effectual::{EffectContext, EffectScope, effect};
+
+#[effect(keying = business_identity)]
+async fn refund(cx: &EffectContext, #[key] order_id: u64) -> u64 {
+    order_id
+}
+
+// The function stays known to its callers.
+async fn caller(scope: &impl EffectScope) {
+    let _ = refund(scope, 1).await;
+}
+
+fn main() {}

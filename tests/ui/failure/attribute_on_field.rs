@@ -1,0 +1,13 @@
+use effectual::Failure;
+
+#[derive(Debug, thiserror::Error, serde::Serialize, serde::Deserialize, Failure)]
+#[error("mail")]
+enum MailError {
+    #[failure(not_performed, retry)]
+    Busy {
+        #[failure(retry_after)]
+        delay: std::time::Duration,
+    },
+}
+
+fn main() {}

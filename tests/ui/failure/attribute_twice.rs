@@ -1,0 +1,11 @@
+use effectual::Failure;
+
+#[derive(Debug, thiserror::Error, serde::Serialize, serde::Deserialize, Failure)]
+#[error("mail")]
+enum MailError {
+    #[failure(not_performed)]
+    #[failure(retry)]
+    NoRoute,
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+use effectual::Failure;
+
+#[derive(Debug, thiserror::Error, Failure)]
+#[error("mail")]
+#[failure(refused)]
+struct MailError;
+
+fn main() {}

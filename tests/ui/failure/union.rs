@@ -1,0 +1,8 @@
+use effectual::Failure;
+
+#[derive(Failure)]
+union MailError {
+    code: u16,
+}
+
+fn main() {}
