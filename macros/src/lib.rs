@@ -15,13 +15,141 @@ mod validate;
 use identity_derive::Derived;
 use proc_macro::TokenStream;
 
-/// Makes an async function an effect.
+/// Makes an async function an effect: performed under one identity, one claim and one provider key, its outcome
+/// stored before it is returned.
+///
+/// ```
+/// use effectual::{EffectContext, EffectScope, Failure, effect};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Debug, thiserror::Error, Serialize, Deserialize, Failure)]
+/// enum MailError {
+///     #[error("the address does not exist")]
+///     #[failure(refused)]
+///     NoSuchAddress,
+/// }
+///
+/// #[effect(keying = business_identity, on_unknown = hold, attempt_timeout = "10s")]
+/// async fn send_receipt(
+///     cx: &EffectContext,
+///     #[key] order_id: u64,      // the identity: one receipt an order
+///     address: String,           // in the fingerprint: another address for this order is an error
+///     #[skip] mailer: Mailer,    // a handle: in neither
+/// ) -> effectual::Result<MessageId, MailError> {
+///     Ok(mailer.send(&address, order_id, cx.idempotency_key()).await?)
+/// }
+///
+/// async fn check_out(scope: &impl EffectScope, mailer: Mailer) -> effectual::Result<MessageId, MailError> {
+///     send_receipt(scope, 7, "ada@example.com".into(), mailer).await
+/// }
+/// # #[derive(Clone)]
+/// # struct Mailer;
+/// # #[derive(Serialize, Deserialize)]
+/// # struct MessageId(u64);
+/// # impl Mailer {
+/// #     async fn send(&self, _: &str, order_id: u64, _: &str) -> Result<MessageId, MailError> {
+/// #         Ok(MessageId(order_id))
+/// #     }
+/// # }
+/// ```
+///
+/// The function keeps its name, visibility, documentation and arguments, with one difference: where it says
+/// `cx: &EffectContext`, which is the body's view, callers pass any `&impl EffectScope` (any `&impl NodeScope` with
+/// `keying = activity_recipe`). It returns a future that borrows nothing.
+///
+/// # Options
+///
+/// | option | values | without it |
+/// | --- | --- | --- |
+/// | `keying` | `business_identity`: over the `#[key]` arguments; `activity_recipe`: over run, node and ordinal | required |
+/// | `operation` | `"refund-order"`: 1 to 128 of `A-Z a-z 0-9 . _ -`; never change it | the function's name |
+/// | `version` | the key schema's version, from 1 | `1` |
+/// | `provider` | a type with `Provider` | none |
+/// | `on_unknown` | what an unknown outcome leads to: `resend`, `reconcile(path)`, `hold`, `rerun` | the provider's class, else `hold` |
+/// | `attempt_timeout` | how long one attempt may take: a duration | the executor's |
+/// | `lease` | how long a claim holds without a renewal: a duration, longer than `attempt_timeout` | the executor's |
+/// | `wait` | how long a caller waits for another one's attempt: a duration, `"0s"` for not at all | the executor's |
+/// | `retry(attempts = …)` | attempts of one call at the most, from 1 | the executor's |
+/// | `retry(base = …, max = …)` | the first backoff and the longest: durations | the executor's |
+/// | `retry(elapsed = …)` | how long one call goes on starting attempts: a duration | the executor's |
+/// | `crate` | the path of the crate, where it is renamed | `::effectual` |
+///
+/// A duration is text of a whole number and a unit, `ms`, `s`, `m`, `h` or `d`, as in `"250ms"`: above zero but for
+/// `wait`, and at most `"365d"`.
+///
+/// `reconcile(path)` names an `async fn` with the effect's own parameters that asks the provider and returns
+/// `Result<Found<T, E>, E>`. `resend` needs a `provider`, whose profile documents for how long it deduplicates.
+///
+/// # Arguments
+///
+/// | attribute | the argument is |
+/// | --- | --- |
+/// | none | in the fingerprint; its type has `Fingerprint` |
+/// | `#[key]` | in identity and fingerprint, under its name; its type has `Identity` |
+/// | `#[key(name = "order")]` | the same under a pinned name, 1 to 64 of `A-Z a-z 0-9 . _ -`, which outlives a renamed argument |
+/// | `#[fingerprint(json)]` | in the fingerprint, as JSON; its type has `Serialize` |
+/// | `#[skip]` | in neither: a client, a handle, what may differ on a retry |
+///
+/// Every argument is owned and `Clone + Send + Sync + 'static`: the body runs on a task of its own, once an attempt, on
+/// clones. The outcome has `Serialize` and `DeserializeOwned`, the error `Failure`.
+///
+/// # Other attributes
+///
+/// What stands below `#[effect]` goes to the function that callers see. What stands above it sees the body first:
+/// with `#[tracing::instrument(skip_all)]` above, each attempt has a span.
+///
+/// # What is refused
+///
+/// Each of these is an error at compile time that says what to write instead: a function that is not `async`, is a
+/// method, belongs to a trait, is generic, `const`, `unsafe` or `extern`; a first parameter other than
+/// `&EffectContext`; an argument that is borrowed, a pattern, without a name or conditional; a return type other than
+/// `effectual::Result<T, E>`; `business_identity` without a key, and a key without it; options and attributes that
+/// contradict each other.
 #[proc_macro_attribute]
 pub fn effect(attribute: TokenStream, item: TokenStream) -> TokenStream {
     effect::effect(attribute.into(), item.into()).into()
 }
 
-/// Implements `Failure`.
+/// Says what each variant of an error means for the effect: implements `Failure`.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use effectual::{Failure, Verdict};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Debug, thiserror::Error, Serialize, Deserialize, Failure)]
+/// enum MailError {
+///     #[error("no route")]
+///     #[failure(not_performed, retry)]
+///     NoRoute,
+///     #[error("bounced with {code}")]
+///     #[failure(refused)]
+///     Bounced { code: u16 },
+///     #[error("busy")]
+///     #[failure(not_performed, retry, retry_after = delay)]
+///     Busy { delay: Option<Duration> },
+///     #[error("timed out")]
+///     TimedOut,
+/// }
+///
+/// assert_eq!(MailError::NoRoute.verdict(), Verdict::NotPerformed { retry: true });
+/// assert_eq!(MailError::TimedOut.verdict(), Verdict::Unknown);
+/// let busy = MailError::Busy { delay: Some(Duration::from_secs(2)) };
+/// assert_eq!(busy.retry_after(), Some(Duration::from_secs(2)));
+/// ```
+///
+/// | option | the variant means |
+/// | --- | --- |
+/// | `not_performed` | the provider did not perform it, for certain |
+/// | `not_performed, retry` | the same, and another attempt by itself makes sense |
+/// | `refused` | the provider's final refusal: stored, and replayed as the same error |
+/// | `unknown`, or nothing | nobody can know: the recovery class decides |
+/// | `transparent` | what its only field means, which has `Failure` itself |
+/// | `retry_after = field` | with `retry` or `unknown`: the field, a `Duration` or an `Option` of one, is the delay that the provider asked for; by name, or by index in a tuple |
+///
+/// On a struct the attribute goes on the struct. The error is stored, so it must own its data and have `Serialize` and
+/// `Deserialize`. `#[effectual(crate = path)]` on the type says where a renamed crate is.
 #[proc_macro_derive(Failure, attributes(failure, effectual))]
 pub fn derive_failure(input: TokenStream) -> TokenStream {
     failure_derive::derive(input.into()).into()

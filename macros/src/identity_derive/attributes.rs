@@ -3,7 +3,7 @@
 use syn::meta::ParseNestedMeta;
 use syn::{Attribute, Ident, LitStr, Meta, Path};
 
-use super::Errors;
+use crate::errors::Errors;
 
 const KEY_USE: &str = "every field of a derived type takes part, so there is nothing to mark here; \
                        `#[key(name = \"…\")]` pins the name that a field or a variant is encoded by";

@@ -9,6 +9,7 @@ mod model;
 use proc_macro2::TokenStream;
 use syn::DeriveInput;
 
+use crate::errors::Errors;
 use model::Model;
 
 /// What is derived. An identity type can also be compared, by the same encoding.
@@ -25,30 +26,11 @@ pub(crate) fn derive(input: TokenStream, derived: Derived) -> TokenStream {
     };
     let mut errors = Errors::default();
     let model = Model::read(&input, &mut errors);
-    match errors.0 {
-        None => expand::implementations(&model, derived),
-        // With the traits in place, the places that use the type do not add errors of their own.
-        Some(error) => {
-            let errors = error.into_compile_error();
-            let placeholder = expand::placeholders(&model, derived);
-            quote::quote!(#errors #placeholder)
-        }
+    if errors.is_empty() {
+        return expand::implementations(&model, derived);
     }
-}
-
-/// All that is wrong with a type, reported together.
-#[derive(Default)]
-struct Errors(Option<syn::Error>);
-
-impl Errors {
-    fn push(&mut self, error: syn::Error) {
-        match &mut self.0 {
-            None => self.0 = Some(error),
-            Some(errors) => errors.combine(error),
-        }
-    }
-
-    fn at(&mut self, tokens: impl quote::ToTokens, message: impl std::fmt::Display) {
-        self.push(syn::Error::new_spanned(tokens, message));
-    }
+    // With the traits in place, the places that use the type do not add errors of their own.
+    let errors = errors.into_tokens();
+    let placeholder = expand::placeholders(&model, derived);
+    quote::quote!(#errors #placeholder)
 }

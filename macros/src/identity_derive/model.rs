@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use syn::{Data, DeriveInput, Fields, Generics, Ident, Member, Path, Type};
 
-use super::Errors;
 use super::attributes::{self, Name};
+use crate::errors::Errors;
 
 /// A type as the derives see it.
 pub(super) struct Model {
