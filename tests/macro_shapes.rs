@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use effectual::__private::{Descriptor, Registered, inventory};
-use effectual::{EffectContext, EffectError, EffectScope, Found, Keying, Never, NodeScope, RecoveryClass, effect};
+use effectual::{
+    EffectContext, EffectError, EffectScope, Found, Keying, Never, NodeScope, RecoveryClass, effect,
+};
 
 mod world;
 

@@ -236,7 +236,7 @@ impl Arm {
         let path = &self.path;
         let member = self.said.retry_after.as_ref()?;
         let field = self.fields.iter().zip(self.fields.members()).find(|(_, known)| known == member)?.0;
-        let delay = quote_spanned!(field.ty.span()=> ::core::convert::Into::into(::core::clone::Clone::clone(__effect_delay)));
+        let delay = quote_spanned!(field.ty.span()=> #private::Delay::delay(*__effect_delay));
         Some(quote!(#path { #member: __effect_delay, .. } => #delay,))
     }
 

@@ -6,6 +6,7 @@ use std::{
     future::Future,
     pin::Pin,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use crate::{
@@ -111,4 +112,26 @@ impl<T, E> LookedUp<T, E> for Result<Found<T, E>, E> {
 /// The one that it is given.
 pub fn looked_up<T, E, R: LookedUp<T, E>>(returned: R) -> Result<Found<T, E>, E> {
     returned.looked_up()
+}
+
+/// The field that `#[failure(…, retry_after = field)]` names.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no delay",
+    label = "`retry_after` names a field of type `Duration` or `Option<Duration>`"
+)]
+pub trait Delay: Copy {
+    #[doc(hidden)]
+    fn delay(self) -> Option<Duration>;
+}
+
+impl Delay for Duration {
+    fn delay(self) -> Option<Duration> {
+        Some(self)
+    }
+}
+
+impl Delay for Option<Duration> {
+    fn delay(self) -> Option<Duration> {
+        self
+    }
 }

@@ -48,6 +48,7 @@ pub trait Failure: std::error::Error + Serialize + DeserializeOwned + Send + Syn
 )]
 pub trait Outcome: Serialize + DeserializeOwned + Send + Sync + 'static {}
 
+#[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Outcome for T {}
 
 /// An argument of an effect: cloned for each attempt, because the body runs on a task of its own.
@@ -58,6 +59,7 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Outcome for T {}
 )]
 pub trait Argument: Clone + Send + Sync + 'static {}
 
+#[diagnostic::do_not_recommend]
 impl<T: Clone + Send + Sync + 'static> Argument for T {}
 
 /// What a look-up at the provider found.

@@ -5,6 +5,7 @@ mod context;
 pub mod descriptor;
 mod error;
 pub mod executor;
+mod expansion;
 mod failure;
 pub mod identity;
 pub mod ledger;
@@ -19,7 +20,8 @@ pub use executor::{
     ConfigError, Drained, EffectScope, Executor, ExecutorBuilder, NodeExecution, NodeScope, Receipt, RunScope, TenantScope,
 };
 pub use failure::{Argument, Failure, Found, Nested, Never, OrFail, Outcome, Verdict};
-pub use effectual_macros::{Fingerprint, Identity};
+pub use effectual_macros::{Failure, Fingerprint, Identity, effect};
+pub use expansion::Call;
 pub use identity::{EffectId, Fingerprint, Identity, InvocationId, NodeId, RunId, Tenant};
 pub use ledger::{Ledger, LedgerError, LedgerErrorKind, MemoryLedger};
 pub use provider::{LookUp, Profile, Provider, SendPermit, SendRefused};
@@ -33,8 +35,10 @@ pub mod __private {
     pub use inventory;
 
     pub use crate::{
-        Argument, EffectContext, EffectError, EffectScope, Failure, Found, Keying, NodeScope, Outcome, RecoveryClass, Verdict,
+        Argument, EffectContext, EffectError, EffectScope, Failure, Found, Keying, NodeScope, Outcome, RecoveryClass, Result,
+        Verdict,
         descriptor::{Descriptor, ProviderRef, Registered},
+        expansion::{AsKey, Call, Delay, LookedUp, Returned, looked_up, owned, returned},
         executor::{call, call_recipe, call_recipe_reconciled, call_reconciled},
         identity::{
             ArgumentDigest, Arguments, Encoder, Fingerprint, FingerprintError, Identity, KeyFields, RecipePlace,

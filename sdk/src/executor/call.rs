@@ -15,6 +15,7 @@ use crate::{
     context::EffectContext,
     descriptor::{Descriptor, Keying},
     error::{EffectError, ErrorKind},
+    expansion,
     failure::{Failure, Found, Outcome},
     identity::{Arguments, EffectId, KeyFields, activity_recipe, business_identity},
     telemetry,
@@ -28,7 +29,7 @@ pub fn call<S, T, E, B, F>(
     key: KeyFields,
     arguments: Arguments,
     body: B,
-) -> impl Future<Output = crate::Result<T, E>> + Send + use<S, T, E, B, F>
+) -> expansion::Call<T, E>
 where
     S: EffectScope + ?Sized,
     T: Outcome,
@@ -50,7 +51,7 @@ pub fn call_reconciled<S, T, E, B, F, L, G>(
     arguments: Arguments,
     body: B,
     look_up: L,
-) -> impl Future<Output = crate::Result<T, E>> + Send + use<S, T, E, B, F, L, G>
+) -> expansion::Call<T, E>
 where
     S: EffectScope + ?Sized,
     T: Outcome,
@@ -72,7 +73,7 @@ pub fn call_recipe<S, T, E, B, F>(
     descriptor: &'static Descriptor,
     arguments: Arguments,
     body: B,
-) -> impl Future<Output = crate::Result<T, E>> + Send + use<S, T, E, B, F>
+) -> expansion::Call<T, E>
 where
     S: NodeScope + ?Sized,
     T: Outcome,
@@ -92,7 +93,7 @@ pub fn call_recipe_reconciled<S, T, E, B, F, L, G>(
     arguments: Arguments,
     body: B,
     look_up: L,
-) -> impl Future<Output = crate::Result<T, E>> + Send + use<S, T, E, B, F, L, G>
+) -> expansion::Call<T, E>
 where
     S: NodeScope + ?Sized,
     T: Outcome,
@@ -148,10 +149,10 @@ fn start<T: Outcome, E: Failure>(
     arguments: Arguments,
     body: Body,
     look_up: Option<LookUpBody>,
-) -> impl Future<Output = crate::Result<T, E>> + Send + use<T, E> {
+) -> expansion::Call<T, E> {
     let scope = scope.clone();
     let prepared = prepare(&scope, descriptor, id.clone(), arguments, body, look_up);
-    async move {
+    expansion::Call::new(async move {
         let (end, replayed) = match prepared {
             Ok(call) => run(call, descriptor).await,
             Err(error) => (CallEnd::Error(*error), false),
@@ -160,7 +161,7 @@ fn start<T: Outcome, E: Failure>(
             receipt.fill(id.clone(), replayed);
         }
         call_result(end).map_err(|error: EffectError<E>| error.with_effect(descriptor.operation, id))
-    }
+    })
 }
 
 fn prepare(

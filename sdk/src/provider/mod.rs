@@ -18,6 +18,11 @@ use crate::{failure::Found, identity::EffectId};
 ///
 /// The type carries the name and the profile. A value of it, given to
 /// [`ExecutorBuilder::provider`](crate::ExecutorBuilder::provider), can also be asked what happened to an effect.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a provider",
+    label = "`provider = …` names a type that implements `Provider`",
+    note = "implement `effectual::Provider` for it: its pinned name, and the profile of what it documents"
+)]
 #[async_trait]
 pub trait Provider: Send + Sync + 'static {
     /// The provider's name. Stored with each effect and part of a recipe's identity: never change it.

@@ -1,4 +1,4 @@
-#![allow(unused_variables)]
+#![allow(unused_imports, unused_variables)]
 use effectual::{EffectContext, EffectScope, Never, effect};
 
 #[effect(keying = business_identity)]

@@ -1,6 +1,6 @@
 use effectual::Failure;
 
-#[derive(Debug, thiserror::Error, Failure)]
+#[derive(Debug, thiserror::Error, serde::Serialize, Failure)]
 #[error("mail")]
 #[failure(refused)]
 struct MailError;
