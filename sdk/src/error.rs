@@ -242,7 +242,9 @@ impl ErrorKind {
                  look at the provider, then resolve the effect"
             }
             Self::Accepted => "accepted by the provider and not finished; call again after the delay",
-            Self::Mismatch => "the same identity was asked for before with other arguments; not performed by this call",
+            Self::Mismatch => {
+                "the same identity was asked for before with other arguments; not performed by this call"
+            }
             Self::Expired => "it ended, and its outcome is past its retention; it is not performed again",
             Self::SchemaAmbiguous => {
                 "a record of another key-schema version may be the same effect; not performed: resolve that record"

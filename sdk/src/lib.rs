@@ -16,6 +16,8 @@ pub use error::{EffectError, ErrorKind, ProviderCalled};
 pub use executor::{EffectScope, NodeExecution, NodeScope, RunScope, TenantScope};
 pub use failure::{Argument, Failure, Found, Nested, Never, OrFail, Outcome, Verdict};
 pub use identity::{EffectId, Fingerprint, Identity, InvocationId, NodeId, RunId, Tenant};
+#[cfg(feature = "sqlite")]
+pub use ledger::sqlite::SqliteLedger;
 pub use ledger::{Ledger, LedgerError, LedgerErrorKind, MemoryLedger};
 pub use provider::{LookUp, Profile, Provider, SendPermit, SendRefused};
 

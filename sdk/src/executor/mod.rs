@@ -4,5 +4,5 @@ pub(crate) mod core;
 mod held;
 mod scope;
 
-pub(crate) use self::{held::Held, scope::sealed};
 pub use self::scope::{EffectScope, NodeExecution, NodeScope, RunScope, Scope, TenantScope};
+pub(crate) use self::{held::Held, scope::sealed};

@@ -128,7 +128,12 @@ pub enum Changed {
 
 /// Judges a change against the row. Pure; compares no times, so that `now` may be a clock that the database reads.
 #[must_use]
-pub fn judge(current: Option<&EffectRecord>, owner: &Owner, change: &Change, now: LedgerTime) -> Transition<Changed> {
+pub fn judge(
+    current: Option<&EffectRecord>,
+    owner: &Owner,
+    change: &Change,
+    now: LedgerTime,
+) -> Transition<Changed> {
     let Some(record) = current else {
         return Transition::read(Changed::Stale(None));
     };
@@ -203,7 +208,9 @@ fn end(
                 let class = next.class;
                 next.doubt = Some(record.doubt_with(class, now + ended.acts_for_ms, ended.send_digest));
             }
-            _ if record.doubt.as_ref().is_some_and(|doubt| doubt.attempt == record.attempt) => next.doubt = None,
+            _ if record.doubt.as_ref().is_some_and(|doubt| doubt.attempt == record.attempt) => {
+                next.doubt = None
+            }
             _ => {}
         }
     }
@@ -306,7 +313,9 @@ fn stale(record: &EffectRecord, owner: &Owner, change: &Change, now: LedgerTime)
 
 fn evidence_of(owner: &Owner, change: &Change, now: LedgerTime) -> Option<Evidence> {
     let (verdict, payload) = match change {
-        Change::Settle { ended, body: OutcomeBody::Payload(payload), .. } => (ended.verdict, Some(payload.clone())),
+        Change::Settle { ended, body: OutcomeBody::Payload(payload), .. } => {
+            (ended.verdict, Some(payload.clone()))
+        }
         Change::Settle { ended, .. } => (ended.verdict, None),
         _ => return None,
     };

@@ -1,9 +1,7 @@
 //! The claim: the one function through which every path wins the right to perform an effect.
 
 use super::{
-    record::{
-        AttemptEnd, AttemptToken, AttemptVerdict, Doubt, EffectRecord, LedgerTime, Place, State,
-    },
+    record::{AttemptEnd, AttemptToken, AttemptVerdict, Doubt, EffectRecord, LedgerTime, Place, State},
     transition::{Transition, Write},
 };
 use crate::{
@@ -155,7 +153,8 @@ fn task_in_doubt(doubt: &Doubt, request: &ClaimRequest, now: LedgerTime) -> Opti
     match doubt.class {
         RecoveryClass::Rerun => Some(Task::Perform),
         RecoveryClass::Resend => {
-            let in_window = request.resend_window_ms.is_some_and(|window| now < doubt.since.saturating_add(window));
+            let in_window =
+                request.resend_window_ms.is_some_and(|window| now < doubt.since.saturating_add(window));
             if in_window { Some(Task::Perform) } else { look_up }
         }
         RecoveryClass::Reconcile => look_up,

@@ -8,7 +8,8 @@ use std::{
 use async_trait::async_trait;
 
 use super::{
-    Change, Changed, Claim, ClaimRequest, EffectHistory, Ledger, LedgerError, LedgerErrorKind, Owner, change, claim,
+    Change, Changed, Claim, ClaimRequest, EffectHistory, Ledger, LedgerError, LedgerErrorKind, Owner, change,
+    claim,
     record::LedgerTime,
     transition::{Transition, Write},
 };

@@ -118,7 +118,8 @@ impl Intake {
             }
         }
         let mut seen = HashSet::new();
-        let (batch, deferred) = taken.into_iter().partition(|waiting| seen.insert(waiting.command.id().clone()));
+        let (batch, deferred) =
+            taken.into_iter().partition(|waiting| seen.insert(waiting.command.id().clone()));
         inner.deferred = deferred;
         Some(batch)
     }
