@@ -9,6 +9,8 @@ mod failure;
 pub mod identity;
 pub mod ledger;
 pub mod provider;
+#[cfg(feature = "test-util")]
+pub mod testing;
 
 pub use context::EffectContext;
 pub use descriptor::{Keying, RecoveryClass};
