@@ -12,6 +12,8 @@ pub mod ledger;
 pub mod provider;
 pub mod retry;
 pub mod telemetry;
+#[cfg(feature = "test-util")]
+pub mod testing;
 
 pub use context::EffectContext;
 pub use descriptor::{Keying, RecoveryClass};
@@ -23,6 +25,8 @@ pub use failure::{Argument, Failure, Found, Nested, Never, OrFail, Outcome, Verd
 pub use effectual_macros::{Failure, Fingerprint, Identity, effect};
 pub use expansion::Call;
 pub use identity::{EffectId, Fingerprint, Identity, InvocationId, NodeId, RunId, Tenant};
+#[cfg(feature = "sqlite")]
+pub use ledger::sqlite::SqliteLedger;
 pub use ledger::{Ledger, LedgerError, LedgerErrorKind, MemoryLedger};
 pub use provider::{LookUp, Profile, Provider, SendPermit, SendRefused};
 

@@ -7,6 +7,7 @@ pub mod change;
 pub mod claim;
 mod error;
 mod memory;
+mod names;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 pub mod record;

@@ -1,0 +1,78 @@
+//! Moves the log into the file in the background, so that no commit waits for it and the log stays small.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use sqlx::{Connection, SqliteConnection};
+use tokio::sync::Notify;
+
+use super::{settings::Settings, writing::Judged};
+use crate::ledger::record::OutcomeBody;
+
+/// A checkpoint follows about so many bytes of log.
+const BYTES_BETWEEN: u64 = 4 << 20;
+
+/// A row dirties about this much: a page of the table and one of each index.
+const BYTES_A_ROW: u64 = 3 * 4096;
+
+/// With more frames than this in the log (about 32 MiB) writers are held up until it can start anew.
+const FRAMES_MAX: i64 = 8192;
+
+/// How much was written since the last checkpoint.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    bytes: AtomicU64,
+    due: Notify,
+}
+
+impl Progress {
+    pub(super) fn wrote(&self, judged: &[Judged]) {
+        let bytes: u64 = judged.iter().filter(|judged| judged.writes()).map(bytes_of).sum();
+        if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes >= BYTES_BETWEEN {
+            self.due.notify_one();
+        }
+    }
+}
+
+fn bytes_of(judged: &Judged) -> u64 {
+    let outcome = judged.write.as_ref().and_then(|write| write.effect.outcome.as_ref());
+    let payload = match outcome.map(|outcome| &outcome.body) {
+        Some(OutcomeBody::Payload(payload)) => payload.bytes.len(),
+        _ => 0,
+    };
+    BYTES_A_ROW + payload as u64
+}
+
+/// Checkpoints whenever enough was written, until `stop`.
+pub(super) async fn run(settings: Arc<Settings>, progress: Arc<Progress>, stop: Arc<Notify>) {
+    let mut conn: Option<SqliteConnection> = None;
+    loop {
+        tokio::select! {
+            () = progress.due.notified() => {}
+            () = stop.notified() => break,
+        }
+        progress.bytes.store(0, Ordering::Relaxed);
+        if let Err(error) = checkpoint(&settings, &mut conn).await {
+            tracing::debug!(%error, "a checkpoint failed and will be tried again");
+            conn = None;
+        }
+    }
+    if let Some(conn) = conn {
+        drop(conn.close().await);
+    }
+}
+
+async fn checkpoint(settings: &Settings, conn: &mut Option<SqliteConnection>) -> sqlx::Result<()> {
+    let conn = match conn {
+        Some(conn) => conn,
+        None => conn.insert(settings.connect(false).await?),
+    };
+    let (_, frames, _): (i64, i64, i64) =
+        sqlx::query_as("PRAGMA wal_checkpoint(PASSIVE)").fetch_one(&mut *conn).await?;
+    if frames > FRAMES_MAX {
+        sqlx::query("PRAGMA wal_checkpoint(RESTART)").execute(conn).await?;
+    }
+    Ok(())
+}

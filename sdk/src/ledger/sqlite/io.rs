@@ -1,0 +1,131 @@
+//! The writer: one connection, one commit for a batch.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use sqlx::{Connection, SqliteConnection};
+
+use super::{
+    checkpoint::Progress, columns::Statements, error::Failure, judging, open, settings::Settings, writing,
+};
+use crate::{
+    clock::{Moment, Until},
+    ledger::{
+        LedgerError,
+        writer::{Command, LedgerIo, Reply},
+    },
+};
+
+/// A judgement older than this is made again under the write lock, so that no lease starts in the past.
+const JUDGED_FOR: Duration = Duration::from_millis(50);
+
+type Answers = Vec<Result<Reply, LedgerError>>;
+
+pub(super) struct Io {
+    settings: Arc<Settings>,
+    statements: Statements,
+    progress: Arc<Progress>,
+    /// Absent after trouble with the disk: the next batch opens it anew.
+    conn: Option<SqliteConnection>,
+}
+
+#[async_trait]
+impl LedgerIo for Io {
+    async fn apply(&mut self, batch: &[Command]) -> Answers {
+        let batch: Vec<_> = batch.iter().collect();
+        let failure = match self.patiently(&batch).await {
+            Ok(answers) => return answers,
+            Err(failure) => failure,
+        };
+        if !failure.data || batch.len() == 1 {
+            return batch.iter().map(|_| Err(failure.error())).collect();
+        }
+        let mut answers = Vec::with_capacity(batch.len());
+        for command in batch {
+            match self.patiently(&[command]).await {
+                Ok(answer) => answers.extend(answer),
+                Err(failure) => answers.push(Err(failure.error())),
+            }
+        }
+        answers
+    }
+}
+
+impl Io {
+    pub(super) fn new(settings: Arc<Settings>, progress: Arc<Progress>, conn: SqliteConnection) -> Self {
+        Self { settings, statements: Statements::new(), progress, conn: Some(conn) }
+    }
+
+    /// Goes on for as long as other processes are in the way.
+    async fn patiently(&mut self, batch: &[&Command]) -> Result<Answers, Failure> {
+        let patience = Until::new(Moment::now(), self.settings.busy_patience);
+        loop {
+            match self.once(batch).await {
+                Err(failure) if failure.busy && !patience.is_past() => {}
+                result => return result,
+            }
+        }
+    }
+
+    async fn once(&mut self, batch: &[&Command]) -> Result<Answers, Failure> {
+        let mut conn = match self.conn.take() {
+            Some(conn) => conn,
+            None => open::reopen(&self.settings).await?,
+        };
+        let error = match self.run(&mut conn, batch).await {
+            Ok(answers) => {
+                self.conn = Some(conn);
+                return Ok(answers);
+            }
+            Err(error) => error,
+        };
+        let failure = Failure::of("storing in", &self.settings.path, &error);
+        let rolled_back = sqlx::raw_sql("ROLLBACK").execute(&mut conn).await;
+        // Without a transaction there is nothing to roll back, and SQLite may have done it by itself; a connection is
+        // kept only where the error leaves no doubt about it.
+        if failure.busy || (failure.data && rolled_back.is_ok()) {
+            self.conn = Some(conn);
+        } else {
+            drop(conn.close_hard().await);
+        }
+        Err(failure)
+    }
+
+    async fn run(&self, conn: &mut SqliteConnection, batch: &[&Command]) -> sqlx::Result<Answers> {
+        let now = || self.settings.now();
+        let mut judged = judging::judge(conn, &self.statements, batch, true, now).await?;
+        if !judged.iter().any(writing::Judged::writes) {
+            return Ok(judged.into_iter().map(|judged| judged.reply).collect());
+        }
+        let asked = Moment::now();
+        sqlx::query("BEGIN IMMEDIATE").execute(&mut *conn).await?;
+        let missed = if asked.elapsed() > JUDGED_FOR {
+            (0..batch.len()).collect()
+        } else {
+            writing::store(conn, &self.statements, &judged).await?
+        };
+        if !missed.is_empty() {
+            let commands: Vec<_> = missed.iter().map(|position| batch[*position]).collect();
+            let again = judging::judge(conn, &self.statements, &commands, false, now).await?;
+            // Nobody else writes while the lock is held, so that this judgement stands.
+            if !writing::store(conn, &self.statements, &again).await?.is_empty() {
+                return Err(sqlx::Error::Protocol("a row changed under the write lock".to_owned()));
+            }
+            for (position, again) in missed.into_iter().zip(again) {
+                judged[position] = again;
+            }
+        }
+        sqlx::query("COMMIT").execute(&mut *conn).await?;
+        self.progress.wrote(&judged);
+        Ok(judged.into_iter().map(|judged| judged.reply).collect())
+    }
+
+    /// Closes the connection; SQLite moves the log into the file where no other process has it open.
+    pub(super) async fn close(self) {
+        if let Some(conn) = self.conn
+            && let Err(error) = conn.close().await
+        {
+            tracing::warn!(%error, "the ledger's file was not closed cleanly; what was stored is in its log");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Which judgement each command of a batch gets, and on which row.
+
+use std::collections::HashMap;
+
+use sqlx::SqliteConnection;
+
+use super::{
+    columns::{ROWS_MAX, Statements},
+    row::{self, Columns, unreadable},
+    writing::{Judged, Seen, Touch},
+};
+use crate::ledger::{
+    LedgerError, change, claim,
+    record::{EffectRecord, LedgerTime},
+    transition::Transition,
+    writer::{Command, Reply},
+};
+
+/// A row as it was read, and whether the asking run has met its effect.
+struct Found {
+    record: EffectRecord,
+    met: bool,
+}
+
+type Rows = HashMap<[u8; 32], Result<Found, LedgerError>>;
+
+/// Judges every command: on the row as its owner saw it where that is allowed and leads to a write, which compares;
+/// on a fresh read otherwise.
+pub(super) async fn judge(
+    conn: &mut SqliteConnection,
+    statements: &Statements,
+    commands: &[&Command],
+    trust_owners: bool,
+    now: impl Fn() -> LedgerTime,
+) -> sqlx::Result<Vec<Judged>> {
+    let mut judged: Vec<Option<Judged>> =
+        commands.iter().map(|command| trust_owners.then(|| by_hint(command, now()))?).collect();
+    let unread: Vec<&Command> = commands
+        .iter()
+        .zip(&judged)
+        .filter(|(_, judged)| judged.is_none())
+        .map(|(command, _)| *command)
+        .collect();
+    let mut rows = read(conn, statements, &unread).await?;
+    let now = now();
+    Ok(commands
+        .iter()
+        .zip(&mut judged)
+        .map(|(command, judged)| judged.take().unwrap_or_else(|| on_row(command, &mut rows, now)))
+        .collect())
+}
+
+/// The judgement of a change on the row that its owner saw; `None` where nothing would be stored and so nothing
+/// compared.
+fn by_hint(command: &Command, now: LedgerTime) -> Option<Judged> {
+    let Command::Change(owner, change) = command else { return None };
+    let seen = owner.seen.as_deref().filter(|seen| seen.id == owner.id)?;
+    let transition = change::judge(Some(seen), owner, change, now);
+    transition.write.is_some().then(|| changed(transition, Some(Seen::of(seen))))
+}
+
+fn on_row(command: &Command, rows: &mut Rows, now: LedgerTime) -> Judged {
+    let found = match rows.remove(command.id().digest()).transpose() {
+        Ok(found) => found,
+        Err(error) => return Judged::failed(error),
+    };
+    let current = found.as_ref().map(|found| &found.record);
+    if current.is_some_and(|record| record.id != *command.id()) {
+        return Judged::failed(unreadable("its tenant is another than the one asked for"));
+    }
+    let seen = current.map(Seen::of);
+    match command {
+        Command::Change(owner, change) => changed(change::judge(current, owner, change, now), seen),
+        Command::Claim(request) => {
+            let transition = claim::judge(current, request, now);
+            let touches = transition.touch && found.as_ref().is_some_and(|found| !found.met);
+            let touch = touches.then(|| Touch {
+                digest: *request.id.digest(),
+                place: request.place.clone(),
+                at: now,
+            });
+            Judged { reply: Ok(Reply::Claim(transition.reply)), write: transition.write, seen, touch }
+        }
+    }
+}
+
+fn changed(transition: Transition<change::Changed>, seen: Option<Seen>) -> Judged {
+    Judged { reply: Ok(Reply::Change(transition.reply)), write: transition.write, seen, touch: None }
+}
+
+async fn read(
+    conn: &mut SqliteConnection,
+    statements: &Statements,
+    commands: &[&Command],
+) -> sqlx::Result<Rows> {
+    let mut rows = HashMap::with_capacity(commands.len());
+    for commands in commands.chunks(ROWS_MAX) {
+        let mut query = sqlx::query(statements.read.of(commands.len()));
+        for command in commands {
+            let run = match command {
+                Command::Claim(request) => request.place.run.as_ref(),
+                Command::Change(..) => None,
+            };
+            query = query.bind(&command.id().digest()[..]).bind(run.map(|run| run.as_str()));
+        }
+        for row in query.fetch_all(&mut *conn).await? {
+            let digest = sqlx::Row::try_get::<&[u8], _>(&row, "digest")?;
+            let Ok(digest) = digest.try_into() else { continue };
+            rows.insert(digest, found(&row));
+        }
+    }
+    Ok(rows)
+}
+
+fn found(row: &sqlx::sqlite::SqliteRow) -> Result<Found, LedgerError> {
+    let mut columns = Columns::new(row);
+    let met = columns.get()?;
+    Ok(Found { met, record: row::effect(&mut columns)? })
+}

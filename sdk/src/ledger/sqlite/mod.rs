@@ -1,0 +1,126 @@
+//! The embedded ledger: one SQLite file, any number of processes of one machine.
+//!
+//! A thread of its own takes what waits, judges it and stores it in one durable commit. Reads have a connection of
+//! their own, and the log is moved into the file in the background.
+
+mod checkpoint;
+mod columns;
+mod error;
+mod io;
+mod judging;
+mod migrate;
+mod open;
+mod read;
+mod row;
+mod settings;
+mod thread;
+mod writing;
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use async_trait::async_trait;
+use tokio::sync::watch;
+
+pub use self::settings::SqliteLedgerBuilder;
+use super::{
+    Change, Changed, Claim, ClaimRequest, EffectHistory, Ledger, LedgerError, LedgerErrorKind, Owner,
+    writer::Queue,
+};
+use crate::identity::EffectId;
+
+/// A ledger in a SQLite file on a local disk.
+///
+/// Several processes of one machine may open one file: they wait for each other, and no call fails because another
+/// process writes. Cloning is cheap, and all clones are one ledger. The last one dropped ends its thread, after what
+/// was handed in is stored; [`close`](Ledger::close) waits for that.
+#[derive(Clone)]
+pub struct SqliteLedger {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    path: PathBuf,
+    /// Absent once the ledger is closed.
+    ends: Mutex<Option<Ends>>,
+    /// Its sender goes when the thread has stored everything and closed the file.
+    ended: watch::Receiver<()>,
+}
+
+/// The callers' ends of what the thread serves.
+#[derive(Clone)]
+struct Ends {
+    queue: Queue,
+    reads: read::Reads,
+}
+
+impl SqliteLedger {
+    /// Opens the file at `path`, or creates it with its schema. Its directory must exist.
+    ///
+    /// # Errors
+    /// - [`Unavailable`](LedgerErrorKind::Unavailable): the directory is missing, or the file cannot be opened.
+    /// - [`ReadOnly`](LedgerErrorKind::ReadOnly), [`Full`](LedgerErrorKind::Full): the file, its directory or its disk
+    ///   does not take a write.
+    /// - [`NotALedger`](LedgerErrorKind::NotALedger): the file is something else; it is left as it was.
+    /// - [`NewerSchema`](LedgerErrorKind::NewerSchema): a newer version of this library wrote it.
+    ///
+    /// # Cancel safety
+    /// Dropped before it resolves, it may or may not have created the file; what it opened closes by itself.
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self, LedgerError> {
+        Self::builder(path).open().await
+    }
+
+    /// Settings for opening the file at `path`.
+    pub fn builder(path: impl AsRef<Path>) -> SqliteLedgerBuilder {
+        SqliteLedgerBuilder::new(path.as_ref())
+    }
+
+    /// The file's absolute path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    fn ends(&self) -> Result<Ends, LedgerError> {
+        let ends = self.inner.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        ends.clone().ok_or_else(|| {
+            let context = format!("{} was closed by this process", self.inner.path.display());
+            LedgerError::new(LedgerErrorKind::Closed, context)
+        })
+    }
+}
+
+impl fmt::Debug for SqliteLedger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteLedger").field("path", &self.inner.path).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Ledger for SqliteLedger {
+    async fn claim(&self, request: &ClaimRequest) -> Result<Claim, LedgerError> {
+        self.ends()?.queue.claim(request).await
+    }
+
+    async fn change(&self, owner: &Owner, change: &Change) -> Result<Changed, LedgerError> {
+        self.ends()?.queue.change(owner, change).await
+    }
+
+    async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
+        self.ends()?.reads.read(id).await
+    }
+
+    fn name(&self) -> &'static str {
+        "sqlite"
+    }
+
+    async fn close(&self) {
+        drop(self.inner.ends.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let mut ended = self.inner.ended.clone();
+        // Nothing is ever sent: the error is that the sender is gone, which is what is waited for.
+        while ended.changed().await.is_ok() {}
+    }
+}

@@ -1,0 +1,67 @@
+//! The ledger's own thread, which a blocked executor cannot starve.
+
+use std::{
+    sync::{Arc, Mutex},
+    thread,
+};
+
+use sqlx::SqliteConnection;
+use tokio::{
+    runtime,
+    sync::{Notify, oneshot, watch},
+};
+
+use super::{
+    Ends, Inner, SqliteLedger,
+    checkpoint::{self, Progress},
+    io::Io,
+    open, read,
+    settings::Settings,
+};
+use crate::ledger::{LedgerError, LedgerErrorKind, writer};
+
+/// Opens the file on a thread of its own and leaves that thread to serve it.
+pub(super) async fn start(settings: Settings) -> Result<SqliteLedger, LedgerError> {
+    let (opened, open) = oneshot::channel();
+    let spawned = thread::Builder::new().name("effectual-sqlite".to_owned()).spawn(move || {
+        match runtime::Builder::new_current_thread().enable_time().build() {
+            Ok(runtime) => runtime.block_on(live(Arc::new(settings), opened)),
+            Err(error) => drop(opened.send(Err(no_thread(error)))),
+        }
+    });
+    spawned.map_err(no_thread)?;
+    open.await
+        .map_err(|_| LedgerError::new(LedgerErrorKind::Closed, "its thread ended while it was opened"))?
+}
+
+fn no_thread(error: std::io::Error) -> LedgerError {
+    LedgerError::new(LedgerErrorKind::Unavailable, "the ledger's thread cannot be started").with_source(error)
+}
+
+async fn live(settings: Arc<Settings>, opened: oneshot::Sender<Result<SqliteLedger, LedgerError>>) {
+    let conn = match open::open(&settings).await {
+        Ok(conn) => conn,
+        Err(error) => return drop(opened.send(Err(error))),
+    };
+    let (queue, intake) = writer::queue();
+    let (reads, asked) = read::queue();
+    let (done, ended) = watch::channel(());
+    let ends = Mutex::new(Some(Ends { queue, reads }));
+    let ledger = SqliteLedger { inner: Arc::new(Inner { path: settings.path.clone(), ends, ended }) };
+    // Where nobody waits any more the ledger is dropped here, and what follows ends at once.
+    drop(opened.send(Ok(ledger)));
+    serve(settings, conn, &intake, asked).await;
+    drop(done);
+}
+
+async fn serve(settings: Arc<Settings>, conn: SqliteConnection, intake: &writer::Intake, asked: read::Asked) {
+    let progress = Arc::new(Progress::default());
+    let stop = Arc::new(Notify::new());
+    let mut io = Io::new(Arc::clone(&settings), Arc::clone(&progress), conn);
+    let callers = async {
+        tokio::join!(writer::serve(intake, &mut io), read::serve(Arc::clone(&settings), asked));
+        stop.notify_one();
+    };
+    tokio::join!(callers, checkpoint::run(Arc::clone(&settings), progress, Arc::clone(&stop)));
+    io.close().await;
+}

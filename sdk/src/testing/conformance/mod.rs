@@ -1,0 +1,141 @@
+//! The rules that every ledger keeps, one function each.
+//!
+//! A ledger of one's own passes when [`run_all`] returns. All rules use identities of their own, so that one ledger
+//! serves them all, also one that is in use; [`closing::a_closed_ledger_says_so`] ends the ledger and comes last. Leases
+//! in them are tens of milliseconds long, and what has to pass is waited for by asking the ledger.
+
+pub mod claims;
+pub mod closing;
+pub mod concurrency;
+pub mod doubt;
+pub mod ends;
+pub mod mismatch;
+pub mod recovery;
+pub mod settling;
+mod support;
+pub mod takeover;
+
+use std::{pin::Pin, sync::Arc};
+
+use crate::Ledger;
+
+type Running<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+/// One rule.
+#[derive(Clone, Copy)]
+pub struct Rule {
+    /// Its name: what must hold.
+    pub name: &'static str,
+    run: for<'a> fn(&'a dyn Ledger) -> Running<'a>,
+}
+
+impl std::fmt::Debug for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Rule {
+    /// Holds the ledger against the rule.
+    ///
+    /// # Panics
+    /// Where the ledger breaks it.
+    pub async fn check(&self, ledger: &dyn Ledger) {
+        (self.run)(ledger).await;
+    }
+}
+
+macro_rules! rules {
+    ($($topic:ident { $($rule:ident),+ $(,)? })+) => {
+        /// Every rule that leaves the ledger open.
+        #[must_use]
+        pub fn rules() -> Vec<Rule> {
+            vec![$($(Rule {
+                name: concat!(stringify!($topic), "::", stringify!($rule)),
+                run: |ledger| Box::pin($topic::$rule(ledger)),
+            }),+),+]
+        }
+    };
+}
+
+rules! {
+    claims {
+        a_first_claim_wins,
+        everything_of_a_claim_is_kept,
+        a_claim_finds_its_own_token,
+        a_second_claim_is_told_how_long_the_lease_runs,
+        a_stored_outcome_is_replayed,
+        the_stored_provider_key_stays,
+        an_outcome_past_its_retention_is_expired,
+        what_was_never_claimed_is_unknown,
+    }
+    mismatch {
+        a_mismatch_is_judged_before_every_state,
+        an_argument_that_one_side_lacks_proves_nothing,
+    }
+    settling {
+        a_settle_is_judged_by_fence_and_token_and_not_by_time,
+        a_settle_after_a_label_still_counts,
+        a_settle_finds_its_own_outcome,
+        any_bytes_come_back_as_they_were,
+        an_absent_payload_keeps_its_reason,
+        a_refusal_is_an_outcome,
+        an_outcome_is_not_changed_by_what_comes_later,
+    }
+    takeover {
+        a_takeover_waits_for_the_lease_and_writes_the_history,
+        a_renewal_extends_the_lease,
+        a_stale_owner_changes_nothing,
+        a_stale_answer_is_kept_as_evidence,
+        two_successes_are_marked,
+        an_outdated_view_of_the_row_is_not_believed,
+    }
+    recovery {
+        hold_is_never_performed_again,
+        rerun_is_performed_again,
+        resend_is_sent_again_within_its_window,
+        resend_outside_its_window_is_held_or_looked_up,
+        resend_waits_until_the_doubtful_attempt_cannot_act,
+        reconcile_is_looked_up_first,
+        a_look_up_that_finds_nothing_opens_the_next_attempt,
+        several_attempts_in_doubt_are_judged_by_the_strictest,
+    }
+    doubt {
+        a_later_not_performed_does_not_erase_a_doubt,
+        a_labelled_attempts_own_not_performed_clears_its_doubt,
+        a_labelled_attempt_that_would_keep_its_claim_is_released,
+        a_not_performed_behind_a_raised_fence_clears_nothing,
+        a_refusal_under_an_older_doubt_is_evidence,
+        a_conclusive_refusal_ends_a_doubt,
+        a_success_ends_a_doubt,
+    }
+    ends {
+        a_released_effect_is_claimed_as_a_new_attempt,
+        an_end_may_keep_the_claim_for_the_next_attempt,
+        an_open_finds_its_own_token,
+        a_delay_is_kept_to,
+        an_accepted_effect_gives_its_handle,
+        an_unknown_end_escapes_and_keeps_what_was_sent,
+        a_labelled_claim_keeps_its_lease,
+    }
+    concurrency {
+        of_64_claims_at_once_one_wins,
+        a_crowd_of_everything_is_answered_one_by_one,
+    }
+}
+
+/// Holds the ledger against every rule, then closes it and checks that too.
+///
+/// # Panics
+/// Where the ledger breaks a rule, with the names of all that it breaks.
+pub async fn run_all(ledger: Arc<dyn Ledger>) {
+    let mut broken = Vec::new();
+    for rule in rules() {
+        let ledger = Arc::clone(&ledger);
+        if tokio::spawn(async move { rule.check(&*ledger).await }).await.is_err() {
+            broken.push(rule.name);
+        }
+    }
+    assert!(broken.is_empty(), "the {} ledger breaks {broken:?}", ledger.name());
+    closing::a_closed_ledger_says_so(&*ledger).await;
+}

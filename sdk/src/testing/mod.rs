@@ -1,0 +1,3 @@
+//! For tests only: what a ledger of one's own can be held against.
+
+pub mod conformance;
