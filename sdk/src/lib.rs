@@ -22,6 +22,8 @@ pub use failure::{Argument, Failure, Found, Nested, Never, OrFail, Outcome, Verd
 pub use effectual_macros::{Fingerprint, Identity};
 pub use identity::{EffectId, Fingerprint, Identity, InvocationId, NodeId, RunId, Tenant};
 pub use ledger::{Ledger, LedgerError, LedgerErrorKind, MemoryLedger};
+#[cfg(feature = "postgres")]
+pub use ledger::postgres::PostgresLedger;
 pub use provider::{LookUp, Profile, Provider, SendPermit, SendRefused};
 
 /// What an effect returns: its value, or an [`EffectError`] around its own error type.
