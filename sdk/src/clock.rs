@@ -63,3 +63,8 @@ impl Until {
 pub(crate) async fn sleep(duration: Duration) {
     tokio::time::sleep(duration).await;
 }
+
+/// What `work` gives, unless `limit` passes first: then it is dropped.
+pub(crate) async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(limit, work).await.ok()
+}

@@ -28,6 +28,8 @@ pub use identity::{EffectId, Fingerprint, Identity, InvocationId, NodeId, RunId,
 #[cfg(feature = "sqlite")]
 pub use ledger::sqlite::SqliteLedger;
 pub use ledger::{Ledger, LedgerError, LedgerErrorKind, MemoryLedger};
+#[cfg(feature = "postgres")]
+pub use ledger::postgres::PostgresLedger;
 pub use provider::{LookUp, Profile, Provider, SendPermit, SendRefused};
 
 /// What an effect returns: its value, or an [`EffectError`] around its own error type.

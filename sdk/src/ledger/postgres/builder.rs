@@ -1,0 +1,83 @@
+//! The settings of a ledger in PostgreSQL.
+
+use std::time::Duration;
+
+use super::{PostgresLedger, connect::Connector};
+use crate::ledger::LedgerError;
+
+/// How many writers there are unless set otherwise: with two, one collects a batch while the other's is written.
+const WRITERS: usize = 2;
+
+/// More writers than this only wait for each other.
+const WRITERS_MAX: usize = 16;
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The settings of a [`PostgresLedger`]; made by [`PostgresLedger::builder`].
+#[derive(Clone)]
+#[must_use]
+pub struct PostgresLedgerBuilder {
+    url: String,
+    schema: Option<String>,
+    writers: usize,
+    patience: Duration,
+    clock_offset_ms: i64,
+}
+
+impl std::fmt::Debug for PostgresLedgerBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The URL holds the password.
+        f.debug_struct("PostgresLedgerBuilder")
+            .field("schema", &self.schema)
+            .field("writers", &self.writers)
+            .field("patience", &self.patience)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PostgresLedgerBuilder {
+    pub(super) fn new(url: String) -> Self {
+        Self { url, schema: None, writers: WRITERS, patience: PATIENCE, clock_offset_ms: 0 }
+    }
+
+    /// The schema that holds the ledger's tables: 1 to 63 of `a-z`, `0-9` and `_`, not starting with a digit. It is
+    /// made where it is missing. Unless set, the tables are where the connection's own search path leads.
+    pub fn schema(mut self, schema: impl Into<String>) -> Self {
+        self.schema = Some(schema.into());
+        self
+    }
+
+    /// How many connections write, from 1 to 16 (what is outside is taken as the nearest); 2 unless set. One more is
+    /// opened by the first read.
+    pub fn writers(mut self, writers: usize) -> Self {
+        self.writers = writers.clamp(1, WRITERS_MAX);
+        self
+    }
+
+    /// For how long a call goes on trying while the server cannot be reached; 5 seconds unless set.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Sets the ledger's clock this many milliseconds ahead of the database's. For tests.
+    #[doc(hidden)]
+    pub fn clock_offset_ms(mut self, offset_ms: i64) -> Self {
+        self.clock_offset_ms = offset_ms;
+        self
+    }
+
+    /// Connects, and makes or updates the tables. Several processes may do so at once.
+    ///
+    /// # Errors
+    /// [`LedgerError`] of kind `Unavailable` where the server or the database cannot be reached or refuses the user,
+    /// `ReadOnly` where it cannot be written, `NotALedger` where other tables have the ledger's names, `NewerSchema`,
+    /// and `Closed` where the settings are wrong. Its text names host and database, never the password.
+    ///
+    /// # Cancel safety
+    /// A future that is dropped leaves the tables as they were or whole, and no connection.
+    pub async fn connect(self) -> Result<PostgresLedger, LedgerError> {
+        let connector = Connector::new(&self.url, self.schema, self.patience, self.clock_offset_ms)?;
+        PostgresLedger::start(connector, self.writers).await
+    }
+}

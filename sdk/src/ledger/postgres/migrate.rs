@@ -1,0 +1,193 @@
+//! Opening: makes the tables where there are none, and refuses what is not a ledger, is newer or cannot be written.
+
+use sqlx::{AssertSqlSafe, Connection, PgConnection, Row as _};
+
+use super::{
+    connect::{Connector, Setback, Target},
+    error::report,
+    table::{AttemptRow, EffectRow, EvidenceRow, Role, Table, TouchRow},
+};
+use crate::ledger::{LedgerError, LedgerErrorKind};
+
+const MIGRATIONS: [&str; 1] = [include_str!("../../../migrations/postgres/0001_effects.sql")];
+
+const TABLES: [&str; 5] =
+    ["effectual_effects", "effectual_attempts", "effectual_touches", "effectual_evidence", "effectual_audit"];
+
+/// The transaction-level advisory lock under which one process at a time migrates: "effectua" in ASCII. It ends with
+/// the transaction, whatever becomes of the process or of a pooler's connection.
+const LOCK: i64 = 0x6566_6665_6374_7561;
+
+const CREATE_VERSION: &str = "CREATE TABLE effectual_schema (
+    is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only), version integer NOT NULL CHECK (version >= 0))";
+
+/// Opens the first connection of a ledger and brings the schema up to date.
+pub(super) async fn open(connector: &Connector) -> Result<PgConnection, LedgerError> {
+    let target = &connector.target;
+    let opening =
+        |setback: Setback| report(setback.trouble.kind(), "opening the ledger in", target, &setback.cause);
+    let mut connection = connector.connect().await.map_err(opening)?;
+    if !is_current(&mut connection, target).await? {
+        refuse_read_only(&mut connection, target).await?;
+        migrate(&mut connection, connector).await?;
+    }
+    check_tables(&mut connection).await.map_err(opening)?;
+    refuse_read_only(&mut connection, target).await?;
+    refuse_unprivileged(&mut connection, target).await?;
+    Ok(connection)
+}
+
+fn known() -> i32 {
+    i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX)
+}
+
+fn refused(kind: LedgerErrorKind, target: &Target, why: &str) -> LedgerError {
+    LedgerError::new(kind, format!("{target}: {why}"))
+}
+
+fn failed(target: &Target) -> impl Fn(sqlx::Error) -> LedgerError + use<'_> {
+    move |error| {
+        let setback = Setback::of(&error);
+        report(setback.trouble.kind(), "opening the ledger in", target, &setback.cause)
+    }
+}
+
+/// Whether the schema is the one that this library knows.
+async fn is_current(connection: &mut PgConnection, target: &Target) -> Result<bool, LedgerError> {
+    Ok(version(connection, target).await? == Some(known()))
+}
+
+/// The schema's version; `None` where there is no ledger yet.
+async fn version(connection: &mut PgConnection, target: &Target) -> Result<Option<i32>, LedgerError> {
+    let has_version = exists(connection, "effectual_schema", target).await?;
+    if !has_version {
+        for table in TABLES {
+            if exists(connection, table, target).await? {
+                let why =
+                    format!("it has a table `{table}` that is not the ledger's; name a schema of its own");
+                return Err(refused(LedgerErrorKind::NotALedger, target, &why));
+            }
+        }
+        return Ok(None);
+    }
+    let version = sqlx::query_scalar("SELECT version FROM effectual_schema").fetch_one(connection).await;
+    match version {
+        Ok(version) if version > known() => {
+            let why = format!("schema {version}, and this library knows {}; update it", known());
+            Err(refused(LedgerErrorKind::NewerSchema, target, &why))
+        }
+        Ok(version) => Ok(Some(version)),
+        Err(error @ sqlx::Error::Database(_)) => Err(failed(target)(error)),
+        Err(sqlx::Error::RowNotFound | sqlx::Error::ColumnDecode { .. }) => Err(refused(
+            LedgerErrorKind::NotALedger,
+            target,
+            "its table `effectual_schema` is not the ledger's",
+        )),
+        Err(error) => Err(failed(target)(error)),
+    }
+}
+
+/// Whether an unqualified name finds a relation.
+async fn exists(connection: &mut PgConnection, name: &str, target: &Target) -> Result<bool, LedgerError> {
+    let found =
+        sqlx::query_scalar("SELECT to_regclass($1) IS NOT NULL").bind(name).fetch_one(connection).await;
+    found.map_err(failed(target))
+}
+
+/// Migrates in one transaction: another process sees all of it or nothing.
+async fn migrate(connection: &mut PgConnection, connector: &Connector) -> Result<(), LedgerError> {
+    let target = &connector.target;
+    let mut transaction = connection.begin().await.map_err(failed(target))?;
+    sqlx::raw_sql("SET LOCAL lock_timeout = '60s'; SET LOCAL synchronous_commit = on")
+        .execute(&mut *transaction)
+        .await
+        .map_err(failed(target))?;
+    sqlx::query("SELECT pg_advisory_xact_lock($1)")
+        .bind(LOCK)
+        .execute(&mut *transaction)
+        .await
+        .map_err(failed(target))?;
+    if let Some(schema) = &connector.schema {
+        create_schema(&mut transaction, schema).await.map_err(failed(target))?;
+    }
+    // Another process may have migrated while this one waited for the lock.
+    let version = version(&mut transaction, target).await?;
+    let applied = usize::try_from(version.unwrap_or(0)).unwrap_or(0);
+    if version.is_none() {
+        sqlx::raw_sql(CREATE_VERSION).execute(&mut *transaction).await.map_err(failed(target))?;
+    }
+    for migration in &MIGRATIONS[applied.min(MIGRATIONS.len())..] {
+        sqlx::raw_sql(*migration).execute(&mut *transaction).await.map_err(failed(target))?;
+    }
+    sqlx::query(
+        "INSERT INTO effectual_schema (version) VALUES ($1) ON CONFLICT (is_only) DO UPDATE SET version = $1",
+    )
+    .bind(known())
+    .execute(&mut *transaction)
+    .await
+    .map_err(failed(target))?;
+    transaction.commit().await.map_err(failed(target))
+}
+
+/// Not `IF NOT EXISTS`: that asks for the privilege to create schemas even where there is nothing to create.
+async fn create_schema(connection: &mut PgConnection, schema: &str) -> Result<(), sqlx::Error> {
+    let found = sqlx::query("SELECT FROM pg_namespace WHERE nspname = $1")
+        .bind(schema)
+        .fetch_optional(&mut *connection);
+    if found.await?.is_none() {
+        // The name was checked to need no quotes.
+        sqlx::raw_sql(AssertSqlSafe(format!("CREATE SCHEMA {schema}"))).execute(connection).await?;
+    }
+    Ok(())
+}
+
+/// Whether the tables have the columns that the statements name.
+async fn check_tables(connection: &mut PgConnection) -> Result<(), Setback> {
+    let columns =
+        [EffectRow::COLUMNS, AttemptRow::COLUMNS, TouchRow::COLUMNS, EvidenceRow::COLUMNS].map(|columns| {
+            let names = columns.iter().filter(|column| column.role != Role::Guard).map(|column| column.name);
+            names.collect::<Vec<_>>().join(", ")
+        });
+    for (table, columns) in TABLES.iter().zip(columns) {
+        let statement = AssertSqlSafe(format!("SELECT {columns} FROM {table} LIMIT 0"));
+        sqlx::raw_sql(statement).execute(&mut *connection).await.map_err(|error| Setback::of(&error))?;
+    }
+    Ok(())
+}
+
+async fn refuse_read_only(connection: &mut PgConnection, target: &Target) -> Result<(), LedgerError> {
+    let state = sqlx::query("SELECT pg_is_in_recovery(), current_setting('transaction_read_only')::boolean")
+        .fetch_one(connection)
+        .await
+        .map_err(failed(target))?;
+    let (is_standby, is_read_only): (bool, bool) =
+        (state.try_get(0).map_err(failed(target))?, state.try_get(1).map_err(failed(target))?);
+    let why = match (is_standby, is_read_only) {
+        (true, _) => "it is a standby; connect to the primary",
+        (false, true) => {
+            "its transactions are read-only; unset `default_transaction_read_only` for this user"
+        }
+        (false, false) => return Ok(()),
+    };
+    Err(refused(LedgerErrorKind::ReadOnly, target, why))
+}
+
+async fn refuse_unprivileged(connection: &mut PgConnection, target: &Target) -> Result<(), LedgerError> {
+    for table in TABLES {
+        let may_write: bool = sqlx::query_scalar(
+            "SELECT has_table_privilege($1, 'SELECT') AND has_table_privilege($1, 'INSERT')
+                AND ($1 <> 'effectual_effects' OR has_table_privilege($1, 'UPDATE'))",
+        )
+        .bind(table)
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(failed(target))?;
+        if !may_write {
+            let why = format!(
+                "this user may not write `{table}`; grant SELECT, INSERT and UPDATE on the ledger's tables"
+            );
+            return Err(refused(LedgerErrorKind::ReadOnly, target, &why));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,185 @@
+//! The ledger in a PostgreSQL database.
+//!
+//! One table holds a row an effect; everything is decided by [`claim::judge`](super::claim::judge) and
+//! [`change::judge`](super::change::judge) and stored by compare-and-set. A claim of something new is one round trip,
+//! and a hit writes nothing. All writes go through a thread of the ledger's own, which stores whatever waits in one
+//! statement each time it becomes free.
+//!
+//! The connections pin planner settings, use named statements and expect to be the same session throughout: connect to
+//! the server itself or through a pooler in session mode, not in transaction mode.
+
+mod builder;
+mod connect;
+mod decode;
+mod encode;
+mod error;
+mod migrate;
+mod pass;
+mod reader;
+mod round;
+mod sql;
+mod store;
+mod table;
+mod time;
+mod writer;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    task::JoinSet,
+};
+
+pub use self::builder::PostgresLedgerBuilder;
+use self::{
+    connect::{Connector, Link, Target},
+    writer::Writer,
+};
+use super::{
+    Change, Changed, Claim, ClaimRequest, EffectHistory, Ledger, LedgerError, LedgerErrorKind, Owner,
+    writer::{Intake, Queue, queue, serve},
+};
+use crate::identity::EffectId;
+
+/// How many reads may wait; a caller beyond that waits for room.
+const READS_MAX: usize = 256;
+
+/// A ledger in a PostgreSQL database, for any number of processes.
+///
+/// Every commit is durable, whatever the database's `synchronous_commit` says. Dropping the ledger ends its connections
+/// once what was handed in is stored; [`close`](Ledger::close) waits for that.
+pub struct PostgresLedger {
+    handles: Mutex<Option<Handles>>,
+    target: Target,
+    /// Closes when the ledger's thread ends.
+    ended: watch::Receiver<()>,
+}
+
+/// What keeps the ledger's thread running.
+#[derive(Clone)]
+struct Handles {
+    queue: Queue,
+    reads: mpsc::Sender<reader::Request>,
+}
+
+impl std::fmt::Debug for PostgresLedger {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PostgresLedger")
+            .field("target", &format_args!("{}", self.target))
+            .finish_non_exhaustive()
+    }
+}
+
+impl PostgresLedger {
+    /// Connects with the default settings to `postgres://user:password@host:port/database`.
+    ///
+    /// # Errors
+    /// See [`PostgresLedgerBuilder::connect`].
+    pub async fn connect(url: impl Into<String>) -> Result<Self, LedgerError> {
+        Self::builder(url).connect().await
+    }
+
+    /// The settings of a ledger at `postgres://user:password@host:port/database`.
+    pub fn builder(url: impl Into<String>) -> PostgresLedgerBuilder {
+        PostgresLedgerBuilder::new(url.into())
+    }
+
+    async fn start(connector: Connector, writers: usize) -> Result<Self, LedgerError> {
+        let target = connector.target.clone();
+        let (queue, intake) = queue();
+        let (reads, requests) = mpsc::channel(READS_MAX);
+        let (opened, opening) = oneshot::channel();
+        let (running, ended) = watch::channel(());
+        let run = move || {
+            run(connector, writers, intake, requests, opened);
+            drop(running);
+        };
+        let no_thread = |error: std::io::Error| {
+            LedgerError::new(LedgerErrorKind::Unavailable, "the system gave the ledger no thread")
+                .with_source(error)
+        };
+        std::thread::Builder::new().name("effectual-postgres".into()).spawn(run).map_err(no_thread)?;
+        opening.await.unwrap_or_else(|_| Err(closed(&target)))?;
+        Ok(Self { handles: Mutex::new(Some(Handles { queue, reads })), target, ended })
+    }
+
+    fn handles(&self) -> Result<Handles, LedgerError> {
+        let handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+        handles.clone().ok_or_else(|| closed(&self.target))
+    }
+}
+
+fn closed(target: &Target) -> LedgerError {
+    LedgerError::new(LedgerErrorKind::Closed, format!("the ledger in {target} was closed"))
+}
+
+/// The ledger's thread: a runtime of its own, which a blocked executor cannot starve.
+fn run(
+    connector: Connector,
+    writers: usize,
+    intake: Intake,
+    reads: mpsc::Receiver<reader::Request>,
+    opened: oneshot::Sender<Result<(), LedgerError>>,
+) {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let refused =
+                LedgerError::new(LedgerErrorKind::Unavailable, "the system gave the ledger no runtime");
+            drop(opened.send(Err(refused.with_source(error))));
+            return;
+        }
+    };
+    runtime.block_on(async move {
+        let mut connection = match migrate::open(&connector).await {
+            Ok(connection) => Some(connection),
+            Err(error) => return drop(opened.send(Err(error))),
+        };
+        if opened.send(Ok(())).is_err() {
+            return;
+        }
+        let intake = Arc::new(intake);
+        let mut tasks = JoinSet::new();
+        for _ in 0..writers {
+            let mut writer = Writer { link: Link::new(connector.clone(), connection.take()) };
+            let intake = Arc::clone(&intake);
+            tasks.spawn(async move {
+                serve(&intake, &mut writer).await;
+                writer.link.close().await;
+            });
+        }
+        tasks.spawn(reader::serve(connector, reads));
+        while tasks.join_next().await.is_some() {}
+    });
+}
+
+#[async_trait]
+impl Ledger for PostgresLedger {
+    async fn claim(&self, request: &ClaimRequest) -> Result<Claim, LedgerError> {
+        self.handles()?.queue.claim(request).await
+    }
+
+    async fn change(&self, owner: &Owner, change: &Change) -> Result<Changed, LedgerError> {
+        self.handles()?.queue.change(owner, change).await
+    }
+
+    async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
+        let (reply, answer) = oneshot::channel();
+        let reads = self.handles()?.reads;
+        reads.send((id.clone(), reply)).await.map_err(|_| closed(&self.target))?;
+        drop(reads);
+        answer.await.map_err(|_| closed(&self.target))?
+    }
+
+    fn name(&self) -> &'static str {
+        "postgres"
+    }
+
+    async fn close(&self) {
+        drop(self.handles.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let mut ended = self.ended.clone();
+        // Never changes: it closes when the thread ends.
+        while ended.changed().await.is_ok() {}
+    }
+}

@@ -1,0 +1,182 @@
+//! One batch on its way: which of its commands are answered, and what is tried next.
+
+use std::borrow::Cow;
+
+use super::{
+    connect::Target,
+    decode::Unreadable,
+    encode::head,
+    error::{Cause, Trouble, report},
+};
+use crate::{
+    identity::EffectId,
+    ledger::{
+        Claim, LedgerError, LedgerErrorKind,
+        record::{EffectRecord, Fence, LedgerTime, Place, State},
+        transition::{Transition, Write},
+        writer::{Command, Reply},
+    },
+};
+
+/// A round that got no answer for so many passes in a row gives up: somebody hides rows from it.
+const PASSES_MAX: u32 = 200;
+
+/// The commands of a batch and their answers.
+pub(super) struct Round<'b> {
+    batch: &'b [Command],
+    replies: Vec<Option<Result<Reply, LedgerError>>>,
+    /// What has no answer yet, in the order in which rows are locked: everybody's order, so that no two batches wait
+    /// for each other.
+    open: Vec<Open>,
+    /// Whether the commands go one by one, because one of them spoils the batch for the others.
+    alone: bool,
+    passes_in_vain: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Open {
+    /// The command's place in the batch.
+    pub(super) at: usize,
+    /// Whether a change may be judged by what its owner last saw.
+    pub(super) by_hint: bool,
+}
+
+/// A command that is judged, and whose answer holds once its write is durable.
+pub(super) struct Judged<'b> {
+    pub(super) at: usize,
+    pub(super) id: &'b EffectId,
+    /// State and fence of the row that was judged.
+    pub(super) was: (State, Fence),
+    pub(super) write: Option<Write>,
+    pub(super) touch: Option<&'b Place>,
+    pub(super) reply: Reply,
+}
+
+impl<'b> Judged<'b> {
+    pub(super) fn new<R>(
+        at: usize,
+        id: &'b EffectId,
+        judged: &EffectRecord,
+        transition: Transition<R>,
+        reply: fn(R) -> Reply,
+    ) -> Self {
+        let was = (judged.state, judged.fence);
+        Self { at, id, was, write: transition.write, touch: None, reply: reply(transition.reply) }
+    }
+
+    pub(super) fn is_stored(&self) -> bool {
+        self.write.is_none() && self.touch.is_none()
+    }
+}
+
+impl<'b> Round<'b> {
+    pub(super) fn new(batch: &'b [Command]) -> Self {
+        let mut open: Vec<_> = (0..batch.len()).map(|at| Open { at, by_hint: true }).collect();
+        open.sort_by_key(|open| head(batch[open.at].id()));
+        let replies = batch.iter().map(|_| None).collect();
+        Self { batch, replies, open, alone: false, passes_in_vain: 0 }
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// What the next pass deals with.
+    pub(super) fn turn(&self) -> Vec<(Open, &'b Command)> {
+        let count = if self.alone { 1 } else { self.open.len() };
+        self.open.iter().take(count).map(|open| (*open, &self.batch[open.at])).collect()
+    }
+
+    pub(super) fn answer(&mut self, at: usize, answer: Result<Reply, LedgerError>) {
+        self.replies[at] = Some(answer);
+        self.open.retain(|open| open.at != at);
+        self.passes_in_vain = 0;
+    }
+
+    /// The row that a change was judged by is not the stored one: it is read next time.
+    pub(super) fn missed(&mut self, at: usize) {
+        for open in self.open.iter_mut().filter(|open| open.at == at) {
+            open.by_hint = false;
+        }
+    }
+
+    /// A pass ended without an error; fails what is left when that has been in vain for too long.
+    pub(super) fn passed(&mut self, target: &Target) {
+        self.passes_in_vain += 1;
+        if self.passes_in_vain > PASSES_MAX {
+            let context = format!(
+                "rows of {target} can neither be stored nor seen; check the ledger's tables for policies, rules and \
+                 triggers"
+            );
+            self.fail_all(|| LedgerError::new(LedgerErrorKind::Corrupt, context.clone()));
+        }
+    }
+
+    /// Makes room for the others after an error that is the fault of one command. Fails the command whose fault it is
+    /// once that is known.
+    pub(super) fn single_out(&mut self, trouble: Trouble, target: &Target, cause: &Cause) {
+        let is_one = self.alone || self.open.len() == 1;
+        self.alone = true;
+        match (is_one, trouble) {
+            (true, Trouble::Locked) => self.open.rotate_left(1),
+            (true, _) => {
+                let error = report(trouble.kind(), "storing an effect in", target, cause);
+                self.answer(self.open[0].at, Err(error));
+            }
+            (false, _) => {}
+        }
+    }
+
+    pub(super) fn fail_all(&mut self, error: impl Fn() -> LedgerError) {
+        for open in std::mem::take(&mut self.open) {
+            self.replies[open.at] = Some(Err(error()));
+        }
+    }
+
+    pub(super) fn into_replies(self) -> Vec<Result<Reply, LedgerError>> {
+        let unanswered =
+            || LedgerError::new(LedgerErrorKind::Unavailable, "the batch ended without an answer");
+        self.replies.into_iter().map(|reply| reply.unwrap_or_else(|| Err(unanswered()))).collect()
+    }
+}
+
+/// A row that a statement read.
+pub(super) struct Held {
+    pub(super) now: LedgerTime,
+    /// Whether the asking run is known to have met the effect.
+    pub(super) met: bool,
+    pub(super) record: Result<EffectRecord, Unreadable>,
+}
+
+impl Held {
+    /// The row as the effect `id`, or why it is not that.
+    pub(super) fn as_effect(&self, id: &EffectId) -> Result<&EffectRecord, LedgerError> {
+        let corrupt = |what: Cow<'static, str>| {
+            LedgerError::new(LedgerErrorKind::Corrupt, format!("effect {id}: {what}"))
+        };
+        match &self.record {
+            Ok(record) if record.id == *id => Ok(record),
+            Ok(_) => Err(corrupt(
+                "its row holds another effect, whose digest begins with the same 16 bytes".into(),
+            )),
+            Err(Unreadable::Alias) => {
+                Err(corrupt("its row is an alias, which this version of the library does not follow".into()))
+            }
+            Err(Unreadable::Column(column)) => {
+                Err(corrupt(format!("its column `{column}` holds what this library cannot read").into()))
+            }
+        }
+    }
+}
+
+/// The record in a claim's or a change's answer.
+pub(super) fn record_in(reply: &mut Reply) -> Option<&mut EffectRecord> {
+    use crate::ledger::Changed;
+    match reply {
+        Reply::Claim(Claim::Won { record, .. } | Claim::Settled(record) | Claim::Escaped(record)) => {
+            Some(record)
+        }
+        Reply::Change(Changed::Applied(record) | Changed::Stale(Some(record))) => Some(record),
+        _ => None,
+    }
+}

@@ -1,0 +1,206 @@
+//! The statements. Each is one text for the whole process, so that every connection prepares it once.
+//!
+//! `$1` is always the offset of the clock (0 outside tests), and the relation `clock` the time of the statement, taken
+//! once. Reading `clock` also pins the durable commit of what the statement writes: whatever the database, the role or
+//! the pooler set, a claim that a power cut can lose is an effect performed twice.
+
+use std::sync::LazyLock;
+
+use super::{
+    table::{AttemptRow, Column, EffectRow, EvidenceRow, Role, Shape, Table, TouchRow},
+    time::{NOW, resolved_sql},
+};
+
+/// Inserts the claims of effects that are not there, and reads the rows that are: a row a command, but for those that
+/// lost a race against a transaction that this statement's snapshot does not show.
+///
+/// The columns are those of [`READ`]; of an effect that was inserted only the first two are set.
+pub(super) static CLAIM_ONE: LazyLock<String> = LazyLock::new(|| claim(Shape::One));
+/// [`CLAIM_ONE`] for any number of claims.
+pub(super) static CLAIM_MANY: LazyLock<String> = LazyLock::new(|| claim(Shape::Many));
+/// Reads rows: the time, null, null, and the columns of [`EffectRow`]. `$2` holds the heads.
+pub(super) static READ: LazyLock<String> = LazyLock::new(read);
+/// Writes rows by compare-and-set; returns the time and the slot of each row that was still the judged one.
+pub(super) static STORE_ONE: LazyLock<String> = LazyLock::new(|| store(Shape::One, false));
+/// [`STORE_ONE`] for any number of rows.
+pub(super) static STORE_MANY: LazyLock<String> = LazyLock::new(|| store(Shape::Many, false));
+/// [`STORE_MANY`], and with each row that was still the judged one its closed attempt, touch and evidence.
+pub(super) static STORE_WITH_MORE: LazyLock<String> = LazyLock::new(|| store(Shape::Many, true));
+/// Keeps touches of effects that are not written.
+pub(super) static TOUCH: LazyLock<String> = LazyLock::new(touch);
+/// The closed attempts of an effect, oldest first.
+pub(super) static ATTEMPTS: LazyLock<String> =
+    LazyLock::new(|| history("effectual_attempts", AttemptRow::COLUMNS, "attempt"));
+/// The evidence of an effect, oldest first.
+pub(super) static EVIDENCE: LazyLock<String> =
+    LazyLock::new(|| history("effectual_evidence", EvidenceRow::COLUMNS, "seq"));
+
+/// The columns of a first claim.
+pub(super) fn of_claim(role: Role) -> bool {
+    matches!(role, Role::Key | Role::Fixed | Role::Kept)
+}
+
+/// The columns of a change, with what finds and compares the row.
+pub(super) fn of_change(role: Role) -> bool {
+    is_changed(role) || matches!(role, Role::Guard | Role::Key)
+}
+
+/// The columns of a row that is only ever inserted, with what ties it to the row it belongs to.
+pub(super) fn of_more(role: Role) -> bool {
+    is_inserted(role) || role == Role::Guard
+}
+
+fn is_changed(role: Role) -> bool {
+    matches!(role, Role::Kept | Role::Later)
+}
+
+fn is_inserted(role: Role) -> bool {
+    matches!(role, Role::Key | Role::Fixed)
+}
+
+fn in_table(role: Role) -> bool {
+    role != Role::Guard
+}
+
+/// `value` of each column that is kept, separated by commas.
+fn list(columns: &[Column], keep: fn(Role) -> bool, value: impl Fn(&Column) -> String) -> String {
+    let kept: Vec<_> = columns.iter().filter(|column| keep(column.role)).map(value).collect();
+    kept.join(", ")
+}
+
+fn names(columns: &[Column], keep: fn(Role) -> bool) -> String {
+    list(columns, keep, |column| column.name.to_owned())
+}
+
+/// The values of the relation `from`, with the clock in the place of symbolic times.
+fn values(columns: &[Column], keep: fn(Role) -> bool, from: &str) -> String {
+    list(columns, keep, |column| value(column, from))
+}
+
+fn value(column: &Column, from: &str) -> String {
+    let value = format!("{from}.{}", column.name);
+    if column.is_time { resolved_sql(&value) } else { value }
+}
+
+fn clock() -> String {
+    const DURABLE: &str = "set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
+         WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)";
+    format!("WITH clock AS MATERIALIZED (SELECT {NOW} + $1::bigint AS ms, {DURABLE} AS durable)")
+}
+
+/// `, name AS (…)`: the parameters after `last` as a relation, in the order in which they are handed over.
+fn given(name: &str, columns: &[Column], keep: fn(Role) -> bool, shape: Shape, last: &mut usize) -> String {
+    let kept = columns.iter().filter(|column| keep(column.role));
+    let parameters: Vec<_> = kept
+        .map(|column| {
+            *last += 1;
+            match shape {
+                Shape::One => format!("${last}::{} AS {}", column.sql, column.name),
+                Shape::Many => format!("${last}::{}[]", column.sql),
+            }
+        })
+        .collect();
+    let parameters = parameters.join(", ");
+    match shape {
+        Shape::One => format!(", {name} AS MATERIALIZED (SELECT {parameters})"),
+        Shape::Many => {
+            let names = names(columns, keep);
+            format!(", {name} AS MATERIALIZED (SELECT * FROM unnest({parameters}) AS given({names}))")
+        }
+    }
+}
+
+fn claim(shape: Shape) -> String {
+    let asked = given("asked", EffectRow::COLUMNS, of_claim, shape, &mut 1);
+    let names = names(EffectRow::COLUMNS, of_claim);
+    let values = values(EffectRow::COLUMNS, of_claim, "asked");
+    let nulls = list(EffectRow::COLUMNS, in_table, |column| format!("NULL::{}", column.sql));
+    let columns = list(EffectRow::COLUMNS, in_table, |column| format!("held.{}", column.name));
+    // Looking first keeps a hit from waiting for whoever is writing the row, and from forming a row in vain.
+    format!(
+        "{clock}{asked}, inserted AS (
+            INSERT INTO effectual_effects ({names})
+            SELECT {values} FROM asked CROSS JOIN clock
+            WHERE NOT EXISTS (SELECT FROM effectual_effects held WHERE held.digest_head = asked.digest_head)
+            ON CONFLICT (digest_head) DO NOTHING RETURNING token
+        )
+        SELECT clock.ms, inserted.token, NULL::boolean, {nulls} FROM inserted CROSS JOIN clock
+        UNION ALL
+        SELECT clock.ms, NULL, CASE WHEN asked.run IS NOT NULL AND asked.run IS DISTINCT FROM held.run THEN
+            EXISTS (SELECT FROM effectual_touches t WHERE t.run = asked.run AND t.digest_head = held.digest_head)
+            OR EXISTS (SELECT FROM effectual_attempts t WHERE t.digest_head = held.digest_head AND t.run = asked.run)
+            END, {columns}
+        FROM asked JOIN effectual_effects held ON held.digest_head = asked.digest_head CROSS JOIN clock",
+        clock = clock(),
+    )
+}
+
+fn read() -> String {
+    let columns = list(EffectRow::COLUMNS, in_table, |column| format!("held.{}", column.name));
+    format!(
+        "{clock} SELECT clock.ms, NULL::uuid, NULL::boolean, {columns}
+        FROM effectual_effects held CROSS JOIN clock WHERE held.digest_head = ANY ($2::uuid[])",
+        clock = clock(),
+    )
+}
+
+fn store(shape: Shape, with_more: bool) -> String {
+    let mut last = 1;
+    let asked = given("asked", EffectRow::COLUMNS, of_change, shape, &mut last);
+    let set = list(EffectRow::COLUMNS, is_changed, |column| {
+        format!("{} = {}", column.name, value(column, "asked"))
+    });
+    let more = if with_more { self::more(&mut last) } else { String::new() };
+    format!(
+        "{clock}{asked}, stored AS (
+            UPDATE effectual_effects held SET {set} FROM asked CROSS JOIN clock
+            WHERE held.digest_head = asked.digest_head AND held.digest_tail = asked.digest_tail
+                AND held.revision = asked.revision - 1 AND held.state = asked.was_state
+                AND held.fence = asked.was_fence AND held.alias_of IS NULL
+            RETURNING asked.slot
+        ){more}
+        SELECT clock.ms, stored.slot FROM stored CROSS JOIN clock",
+        clock = clock(),
+    )
+}
+
+/// What is kept beside the rows that were stored. The values are those that were judged, so that they are right
+/// whenever the row was still the judged one: nothing is copied from a snapshot that may be older.
+fn more(last: &mut usize) -> String {
+    let mut kept = |name: &str, table: &str, columns: &[Column], unless: &str| {
+        let given = given(name, columns, of_more, Shape::Many, last);
+        let (names, values) = (names(columns, is_inserted), values(columns, is_inserted, name));
+        format!(
+            "{given}, {name}_kept AS (
+                INSERT INTO {table} ({names})
+                SELECT {values} FROM {name} JOIN stored ON stored.slot = {name}.slot CROSS JOIN clock {unless}
+            )"
+        )
+    };
+    // A change that is repeated because its acknowledgement was lost brings its evidence again.
+    let known =
+        "WHERE NOT EXISTS (SELECT FROM effectual_evidence k WHERE k.digest_head = evidence.digest_head
+        AND k.attempt = evidence.attempt AND k.fence = evidence.fence AND k.verdict = evidence.verdict)";
+    [
+        kept("closed", "effectual_attempts", AttemptRow::COLUMNS, ""),
+        kept("touched", "effectual_touches", TouchRow::COLUMNS, "ON CONFLICT (run, digest_head) DO NOTHING"),
+        kept("evidence", "effectual_evidence", EvidenceRow::COLUMNS, known),
+    ]
+    .concat()
+}
+
+fn touch() -> String {
+    let touched = given("touched", TouchRow::COLUMNS, of_more, Shape::Many, &mut 1);
+    let names = names(TouchRow::COLUMNS, is_inserted);
+    let values = values(TouchRow::COLUMNS, is_inserted, "touched");
+    format!(
+        "{clock}{touched} INSERT INTO effectual_touches ({names})
+        SELECT {values} FROM touched CROSS JOIN clock ON CONFLICT (run, digest_head) DO NOTHING",
+        clock = clock(),
+    )
+}
+
+fn history(table: &str, columns: &[Column], order: &str) -> String {
+    let columns = names(columns, in_table);
+    format!("SELECT {columns} FROM {table} WHERE digest_head = $1::uuid ORDER BY {order}")
+}

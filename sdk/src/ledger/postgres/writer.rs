@@ -1,0 +1,87 @@
+//! What the group commit's loop drives: batches against a connection that may be lost at any point.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::{
+    connect::{Link, Setback},
+    error::{Trouble, report},
+    pass::pass,
+    round::Round,
+};
+use crate::{
+    clock::{self, Moment, Until},
+    ledger::{
+        LedgerError,
+        writer::{Command, LedgerIo, Reply},
+    },
+};
+
+/// The first pause after a connection was lost; each further one is twice as long.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The longest pause.
+const PAUSE_MAX: Duration = Duration::from_millis(500);
+
+/// One of the writers of a ledger.
+pub(super) struct Writer {
+    pub(super) link: Link,
+}
+
+#[async_trait]
+impl LedgerIo for Writer {
+    async fn apply(&mut self, batch: &[Command]) -> Vec<Result<Reply, LedgerError>> {
+        let mut round = Round::new(batch);
+        let patience = Until::new(Moment::now(), self.link.connector.patience);
+        let mut pause = PAUSE;
+        while round.is_open() {
+            match self.pass(&mut round, &patience).await {
+                Ok(()) => round.passed(&self.link.connector.target),
+                Err(setback) => self.handle(&mut round, setback, &patience, &mut pause).await,
+            }
+        }
+        round.into_replies()
+    }
+}
+
+impl Writer {
+    async fn pass(&mut self, round: &mut Round<'_>, patience: &Until) -> Result<(), Setback> {
+        let offset_ms = self.link.connector.offset_ms;
+        // A batch that comes when patience is at its end still gets a fair try.
+        let limit = patience.remaining().max(self.link.connector.patience / 4);
+        let connection = self.link.get().await?;
+        clock::within(limit, pass(round, connection, offset_ms))
+            .await
+            .unwrap_or_else(|| Err(Setback::timeout()))
+    }
+
+    /// Prepares for the next pass, or fails what is left. Repeating is safe: what was stored without an acknowledgement
+    /// is recognised by its token.
+    async fn handle(
+        &mut self,
+        round: &mut Round<'_>,
+        setback: Setback,
+        patience: &Until,
+        pause: &mut Duration,
+    ) {
+        let Setback { trouble, cause } = setback;
+        let target = &self.link.connector.target;
+        let is_over = patience.is_past();
+        match trouble {
+            Trouble::Again => {}
+            Trouble::Data => round.single_out(trouble, target, &cause),
+            Trouble::Locked if !is_over => round.single_out(trouble, target, &cause),
+            Trouble::Lost if !is_over => {
+                self.link.lose();
+                clock::sleep((*pause).min(patience.remaining())).await;
+                *pause = (*pause * 2).min(PAUSE_MAX);
+            }
+            Trouble::Lost | Trouble::Locked | Trouble::Final(_) => {
+                let target = target.clone();
+                round.fail_all(|| report(trouble.kind(), "storing effects in", &target, &cause));
+                self.link.lose();
+            }
+        }
+    }
+}
