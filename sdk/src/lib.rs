@@ -17,19 +17,20 @@ pub mod testing;
 
 pub use context::EffectContext;
 pub use descriptor::{Keying, RecoveryClass};
+pub use effectual_macros::{Failure, Fingerprint, Identity, effect};
 pub use error::{EffectError, ErrorKind, ProviderCalled};
 pub use executor::{
-    ConfigError, Drained, EffectScope, Executor, ExecutorBuilder, NodeExecution, NodeScope, Receipt, RunScope, TenantScope,
+    ConfigError, Drained, EffectScope, Executor, ExecutorBuilder, NodeExecution, NodeScope, Receipt,
+    RunScope, TenantScope,
 };
-pub use failure::{Argument, Failure, Found, Nested, Never, OrFail, Outcome, Verdict};
-pub use effectual_macros::{Failure, Fingerprint, Identity, effect};
 pub use expansion::Call;
+pub use failure::{Argument, Failure, Found, Nested, Never, OrFail, Outcome, Verdict};
 pub use identity::{EffectId, Fingerprint, Identity, InvocationId, NodeId, RunId, Tenant};
+#[cfg(feature = "postgres")]
+pub use ledger::postgres::PostgresLedger;
 #[cfg(feature = "sqlite")]
 pub use ledger::sqlite::SqliteLedger;
 pub use ledger::{Ledger, LedgerError, LedgerErrorKind, MemoryLedger};
-#[cfg(feature = "postgres")]
-pub use ledger::postgres::PostgresLedger;
 pub use provider::{LookUp, Profile, Provider, SendPermit, SendRefused};
 
 /// What an effect returns: its value, or an [`EffectError`] around its own error type.
@@ -41,14 +42,14 @@ pub mod __private {
     pub use inventory;
 
     pub use crate::{
-        Argument, EffectContext, EffectError, EffectScope, Failure, Found, Keying, NodeScope, Outcome, RecoveryClass, Result,
-        Verdict,
+        Argument, EffectContext, EffectError, EffectScope, Failure, Found, Keying, NodeScope, Outcome,
+        RecoveryClass, Result, Verdict,
         descriptor::{Descriptor, ProviderRef, Registered},
-        expansion::{AsKey, Call, Delay, LookedUp, Returned, looked_up, owned, returned},
         executor::{call, call_recipe, call_recipe_reconciled, call_reconciled},
+        expansion::{AsKey, Call, Delay, LookedUp, Returned, looked_up, owned, returned},
         identity::{
-            ArgumentDigest, Arguments, Encoder, Fingerprint, FingerprintError, Identity, KeyFields, RecipePlace,
-            activity_recipe, business_identity, mismatches,
+            ArgumentDigest, Arguments, Encoder, Fingerprint, FingerprintError, Identity, KeyFields,
+            RecipePlace, activity_recipe, business_identity, mismatches,
         },
     };
 }

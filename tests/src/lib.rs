@@ -3,7 +3,9 @@
 
 pub mod database;
 mod http;
+pub mod ledgers;
 pub mod microburst;
 pub mod recorder;
+pub mod scripted;
 pub mod servers;
 pub mod wait;

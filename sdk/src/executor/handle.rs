@@ -33,9 +33,9 @@ pub struct Drained {
 }
 
 impl Executor {
-    /// Starts making an executor over a ledger.
-    pub fn builder(ledger: impl Into<Arc<dyn Ledger>>) -> ExecutorBuilder {
-        ExecutorBuilder::new(ledger.into())
+    /// Starts making an executor over a ledger; a shared one is given as `Arc<dyn Ledger>`.
+    pub fn builder(ledger: impl Ledger) -> ExecutorBuilder {
+        ExecutorBuilder::new(Arc::new(ledger))
     }
 
     pub(super) fn new(core: Arc<Core>) -> Self {

@@ -17,6 +17,8 @@ pub mod transition;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) mod writer;
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 
 pub use self::{
@@ -72,4 +74,28 @@ pub trait Ledger: Send + Sync + std::fmt::Debug + 'static {
     /// Ends what the ledger runs by itself, after what was already handed in is stored. Later calls get
     /// [`LedgerErrorKind::Closed`].
     async fn close(&self);
+}
+
+/// A shared ledger is a ledger.
+#[async_trait]
+impl<L: Ledger + ?Sized> Ledger for Arc<L> {
+    async fn claim(&self, request: &ClaimRequest) -> Result<Claim, LedgerError> {
+        (**self).claim(request).await
+    }
+
+    async fn change(&self, owner: &Owner, change: &Change) -> Result<Changed, LedgerError> {
+        (**self).change(owner, change).await
+    }
+
+    async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
+        (**self).read(id).await
+    }
+
+    fn name(&self) -> &'static str {
+        (**self).name()
+    }
+
+    async fn close(&self) {
+        (**self).close().await;
+    }
 }

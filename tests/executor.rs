@@ -1,0 +1,22 @@
+//! The life of a call, on every ledger, counted at the provider.
+
+#[path = "executor/classes.rs"]
+mod classes;
+#[path = "executor/config.rs"]
+mod config;
+#[path = "executor/doubt.rs"]
+mod doubt;
+#[path = "executor/drain.rs"]
+mod drain;
+#[path = "executor/effects.rs"]
+mod effects;
+#[path = "executor/life.rs"]
+mod life;
+#[path = "executor/outcomes.rs"]
+mod outcomes;
+#[path = "executor/permits.rs"]
+mod permits;
+#[path = "executor/runtimes.rs"]
+mod runtimes;
+#[path = "executor/waiting.rs"]
+mod waiting;
