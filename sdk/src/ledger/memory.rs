@@ -18,9 +18,15 @@ use crate::{clock, identity::EffectId};
 /// A ledger that forgets everything when the process ends, and that no other process sees.
 ///
 /// It protects against concurrent and repeated calls within one process and against nothing else. For tests.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct MemoryLedger {
     effects: Mutex<Option<HashMap<EffectId, EffectHistory>>>,
+}
+
+impl Default for MemoryLedger {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl MemoryLedger {
