@@ -12,11 +12,17 @@ mod drain;
 mod effects;
 #[path = "executor/life.rs"]
 mod life;
+#[path = "executor/outages.rs"]
+mod outages;
 #[path = "executor/outcomes.rs"]
 mod outcomes;
 #[path = "executor/permits.rs"]
 mod permits;
+#[path = "executor/recipe.rs"]
+mod recipe;
 #[path = "executor/runtimes.rs"]
 mod runtimes;
+#[path = "executor/verdicts.rs"]
+mod verdicts;
 #[path = "executor/waiting.rs"]
 mod waiting;

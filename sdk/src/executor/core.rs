@@ -124,10 +124,10 @@ impl Core {
     pub(crate) fn hold(self: &Arc<Self>, held: Held) -> Holding {
         let held = Arc::new(held);
         let (done, working) = watch::channel(());
-        self.working().insert(held.id().clone(), working);
+        self.working().insert(held.id().clone(), working.clone());
         self.held.send_modify(|count| *count += 1);
         let renewal = self.background.renew(held.clone());
-        Holding { core: self.clone(), held, renewal, _done: done }
+        Holding { core: self.clone(), held, renewal, working, _done: done }
     }
 
     /// From now on no permit is given.
@@ -165,6 +165,8 @@ pub(crate) struct Holding {
     core: Arc<Core>,
     pub(crate) held: Arc<Held>,
     renewal: u64,
+    /// What waiters of this claim look at, and not of a later one of the same effect.
+    working: watch::Receiver<()>,
     /// Dropping it wakes those who wait.
     _done: watch::Sender<()>,
 }
@@ -172,7 +174,11 @@ pub(crate) struct Holding {
 impl Drop for Holding {
     fn drop(&mut self) {
         self.core.background.stop_renewing(self.renewal);
-        self.core.working().remove(self.held.id());
+        let mut working = self.core.working();
+        if working.get(self.held.id()).is_some_and(|current| current.same_channel(&self.working)) {
+            working.remove(self.held.id());
+        }
+        drop(working);
         self.core.held.send_modify(|count| *count -= 1);
     }
 }

@@ -1,0 +1,159 @@
+//! A ledger that does not answer, or whose answer is lost.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use effectual::{
+    EffectId, ErrorKind, Ledger, LedgerError, LedgerErrorKind, MemoryLedger, ProviderCalled,
+    ledger::{Change, Changed, Claim, ClaimRequest, EffectHistory, Owner, record::State},
+};
+use effectual_tests::{
+    scripted::{Act, Scripted},
+    wait::until,
+};
+
+use crate::effects::*;
+
+/// What happens to a call of the ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    None,
+    /// Nothing is stored.
+    Before,
+    /// It is stored, and the acknowledgement is lost.
+    After,
+}
+
+/// A ledger in memory behind a line that fails by script: one list for claims, one for settles and ends.
+#[derive(Debug, Default)]
+struct Faulty {
+    memory: MemoryLedger,
+    claims: Mutex<VecDeque<Fault>>,
+    changes: Mutex<VecDeque<Fault>>,
+}
+
+impl Faulty {
+    fn new(claims: &[Fault], changes: &[Fault]) -> Arc<dyn Ledger> {
+        Arc::new(Self {
+            memory: MemoryLedger::new(),
+            claims: Mutex::new(claims.iter().copied().collect()),
+            changes: Mutex::new(changes.iter().copied().collect()),
+        })
+    }
+}
+
+fn next(script: &Mutex<VecDeque<Fault>>) -> Fault {
+    script.lock().expect("not poisoned").pop_front().unwrap_or(Fault::None)
+}
+
+async fn through<T>(
+    fault: Fault,
+    call: impl Future<Output = Result<T, LedgerError>>,
+) -> Result<T, LedgerError> {
+    let lost = || LedgerError::new(LedgerErrorKind::Unavailable, "the line was cut");
+    match fault {
+        Fault::None => call.await,
+        Fault::Before => Err(lost()),
+        Fault::After => call.await.and(Err(lost())),
+    }
+}
+
+#[async_trait]
+impl Ledger for Faulty {
+    async fn claim(&self, request: &ClaimRequest) -> Result<Claim, LedgerError> {
+        through(next(&self.claims), self.memory.claim(request)).await
+    }
+
+    async fn change(&self, owner: &Owner, change: &Change) -> Result<Changed, LedgerError> {
+        let fault = if matches!(change, Change::Renew { .. }) { Fault::None } else { next(&self.changes) };
+        through(fault, self.memory.change(owner, change)).await
+    }
+
+    async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
+        self.memory.read(id).await
+    }
+
+    fn name(&self) -> &'static str {
+        "faulty"
+    }
+
+    async fn close(&self) {
+        self.memory.close().await;
+    }
+}
+
+#[tokio::test]
+async fn f35_a_ledger_that_is_down_before_the_claim_starts_nothing() {
+    let ledger = Faulty::new(&[Fault::Before], &[]);
+    let provider = Scripted::forgetful([]);
+    let executor = executor(&ledger);
+    let (_, scope) = receipted(&executor);
+    let error = holding(&scope, "o-1".into(), 5, provider.clone()).await.expect_err("not started");
+    assert_eq!((error.kind(), error.provider_called()), (ErrorKind::Ledger, ProviderCalled::No));
+    assert_eq!(provider.keys().len(), 0);
+    holding(&scope, "o-1".into(), 5, provider.clone()).await.expect("once it is back");
+    assert_eq!(provider.performed(), 1);
+}
+
+#[tokio::test]
+async fn f04_a_claim_whose_acknowledgement_is_lost_is_given_back() {
+    let ledger = Faulty::new(&[Fault::After], &[]);
+    let provider = Scripted::forgetful([]);
+    let executor = executor(&ledger);
+    let (receipt, scope) = receipted(&executor);
+    let error = holding(&scope, "o-2".into(), 5, provider.clone()).await.expect_err("not started");
+    assert_eq!(error.kind(), ErrorKind::Ledger);
+    until("the claim to be given back", Duration::from_secs(10), async || {
+        state(&executor, &receipt).await == State::Released
+    })
+    .await;
+    holding(&scope, "o-2".into(), 5, provider.clone()).await.expect("performed");
+    assert_eq!(provider.performed(), 1);
+}
+
+#[tokio::test]
+async fn f04_a_settle_is_tried_until_it_is_stored_and_recognised() {
+    for faults in [[Fault::Before, Fault::Before], [Fault::After, Fault::None], [Fault::Before, Fault::After]]
+    {
+        let ledger = Faulty::new(&[], &faults);
+        let provider = Scripted::forgetful([]);
+        let executor = executor(&ledger);
+        let (receipt, scope) = receipted(&executor);
+        let done = holding(&scope, "o-3".into(), 5, provider.clone()).await.expect("performed and stored");
+        assert_eq!((done.number, provider.performed()), (1, 1), "{faults:?}");
+        let known = history(&executor, &receipt).await;
+        assert_eq!((known.effect.state, known.evidence.len()), (State::Completed, 0), "{faults:?}");
+    }
+}
+
+#[tokio::test]
+async fn each_write_of_a_retried_call_may_lose_its_acknowledgement() {
+    // Close, open, close, open, settle: each stored, each acknowledged only the second time.
+    let faults = [Fault::After, Fault::None].repeat(5);
+    let ledger = Faulty::new(&[], &faults);
+    let provider = Scripted::deduplicating([Act::PerformAndLose, Act::NoConnection]);
+    let executor = executor(&ledger);
+    let (receipt, scope) = receipted(&executor);
+    let done = resending(&scope, "o-4".into(), 5, provider.clone()).await.expect("performed");
+    assert_eq!((done.number, provider.performed(), provider.keys().len()), (1, 1, 3));
+    let known = history(&executor, &receipt).await;
+    assert_eq!((known.effect.attempt, known.closed.len()), (3, 2));
+}
+
+#[tokio::test]
+async fn f35_a_ledger_that_stays_down_after_the_effect_leaves_it_escaped_at_the_drain() {
+    let ledger = Faulty::new(&[], &[Fault::Before; 10_000]);
+    let provider = Scripted::forgetful([]);
+    let executor = executor(&ledger);
+    let (_, scope) = receipted(&executor);
+    let call = tokio::spawn(holding(&scope, "o-5".into(), 5, provider.clone()));
+    provider.next_arrival().await;
+    executor.drain(Duration::from_millis(100)).await;
+    let error = call.await.expect("no panic").expect_err("not stored");
+    assert_eq!((error.kind(), error.provider_called()), (ErrorKind::Escaped, ProviderCalled::Maybe));
+    assert_eq!(provider.performed(), 1);
+}
