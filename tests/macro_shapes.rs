@@ -159,6 +159,17 @@ macro_rules! effect_by_macro {
 }
 effect_by_macro!(by_macro, order_id: u64, effectual::Result<u64, Never>);
 
+macro_rules! effect_with_look_up {
+    ($name:ident, $context:ident: $context_ty:ty, $look_up:path) => {
+        #[effect(keying = business_identity, on_unknown = reconcile($look_up))]
+        async fn $name($context: $context_ty, #[key] order_id: String) -> effectual::Result<String, Never> {
+            let _ = $context.attempt();
+            Ok(order_id)
+        }
+    };
+}
+effect_with_look_up!(by_macro_with_look_up, cx: &EffectContext, look_ups::paid);
+
 /// Nothing of the prelude is needed, and nothing of it is picked up from the user's module.
 mod shadows {
     #![allow(dead_code)]
@@ -174,6 +185,31 @@ mod shadows {
     #[effect(keying = business_identity)]
     pub(crate) async fn shadowed(_cx: &EffectContext, #[key] order_id: u64) -> effectual::Result<u64, Never> {
         Ok(order_id)
+    }
+}
+
+/// Not even the prelude is needed.
+mod bare {
+    #![no_implicit_prelude]
+    use ::effectual::{EffectContext, Never, effect};
+
+    #[effect(keying = business_identity, on_unknown = rerun)]
+    pub(crate) async fn without_prelude(
+        _cx: &EffectContext,
+        #[key] order_id: u64,
+    ) -> ::effectual::Result<u64, Never> {
+        ::core::result::Result::Ok(order_id)
+    }
+}
+
+/// A function of a type, without `self`.
+impl Shop {
+    #[effect(keying = business_identity, operation = "shop.associated")]
+    async fn associated(
+        _cx: &EffectContext,
+        #[key] currency: &'static str,
+    ) -> effectual::Result<usize, Never> {
+        Ok(currency.len())
     }
 }
 
@@ -243,6 +279,9 @@ async fn every_shape_performs() {
     let node = node();
     assert_eq!(Shop(1).refund(&node).await.expect("it performs"), 1);
     assert_eq!(shadows::shadowed(&node, 2).await.expect("it performs"), 2);
+    assert_eq!(bare::without_prelude(&node, 4).await.expect("it performs"), 4);
+    assert_eq!(Shop::associated(&node, "eur").await.expect("it performs"), 3);
+    assert_eq!(by_macro_with_look_up(&node, "o-2".into()).await.expect("it performs"), "o-2");
     assert_eq!(renamed::by_path(&node, 3).await.expect("it performs"), 3);
     assert_eq!(many(&node, 1, 1, 1, 1, 1, 1, 1, 9).await.expect("it performs"), 7);
     assert_eq!(instrumented(&node, 5).await.expect("it performs"), 5);

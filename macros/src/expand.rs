@@ -182,8 +182,11 @@ fn arguments(effect: &Effect, private: &TokenStream) -> TokenStream {
 /// A closure over the arguments that runs once an attempt, each time over clones of its own.
 fn closure(effect: &Effect, private: &TokenStream, run: &TokenStream) -> TokenStream {
     let clones = clones(effect);
-    quote! {
-        move |__effect_cx: #private::EffectContext| {
+    // A body that is not `Send` is reported here, so here is the function's name.
+    let place = &effect.sig.ident;
+    let context = body_context(place);
+    quote_spanned! {own(place)=>
+        move |#context: #private::EffectContext| {
             #(#clones)*
             async move { #run }
         }
@@ -200,7 +203,8 @@ fn clones(effect: &Effect) -> impl Iterator<Item = TokenStream> {
 /// Awaits the body; another `Result` than the crate's is reported at the return type.
 fn run_body(effect: &Effect, private: &TokenStream) -> TokenStream {
     let Effect { context_ty, value_ty, error_ty, return_ty, .. } = effect;
-    let context = quote_spanned!(context_ty.span()=> &__effect_cx);
+    let context = body_context(context_ty);
+    let context = quote_spanned!(context_ty.span()=> &#context);
     let values = effect.arguments.iter().map(|argument| &argument.local);
     let returned = quote!(__effect_body(#context, #(#values),*).await);
     quote!(#private::returned::<#value_ty, #error_ty, #return_ty>(#returned))
@@ -211,9 +215,20 @@ fn run_look_up(path: &Path, effect: &Effect, private: &TokenStream) -> TokenStre
     let Effect { value_ty, error_ty, .. } = effect;
     let values = effect.arguments.iter().map(|argument| at(&argument.local, path));
     let private = located(private, path);
+    let context = body_context(path);
     quote_spanned! {path.span()=>
-        #private::looked_up::<#value_ty, #error_ty, _>(#path(&__effect_cx, #(#values),*).await)
+        #private::looked_up::<#value_ty, #error_ty, _>(#path(&#context, #(#values),*).await)
     }
+}
+
+/// The closure's context, located there; everywhere the same variable, also where a macro wrote the place.
+fn body_context(place: &impl Spanned) -> Ident {
+    Ident::new("__effect_cx", own(place))
+}
+
+/// That location, with the expansion's own names.
+fn own(place: &impl Spanned) -> Span {
+    Span::call_site().located_at(place.span())
 }
 
 /// The argument's variable, located at its type: a bound that its type does not meet is reported there.
