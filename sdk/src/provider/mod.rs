@@ -1,14 +1,26 @@
 //! Providers: what is known of the other side, and how it is told one effect from the next.
 
+mod answer;
+mod bundled;
+#[cfg(feature = "http")]
+pub mod http;
 mod key;
+mod overrides;
 mod profile;
+mod retry_after;
 mod send;
+#[cfg(feature = "stripe")]
+pub mod stripe;
+mod verdict;
 
 use async_trait::async_trait;
 
 pub use self::{
+    answer::Answer,
     key::KeyForm,
     profile::{AnswerMeaning, AnswerRule, FailedFirst, InFlightMeaning, KeyPlace, Profile, ProfileError},
+    retry_after::RETRY_AFTER_MAX,
+    verdict::AnswerVerdict,
 };
 pub use send::{SendPermit, SendRefused};
 
