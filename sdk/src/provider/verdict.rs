@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::{
     answer::{Answer, codes_at},
     profile::{AnswerMeaning, AnswerRule, FailedFirst, Profile},
@@ -50,23 +48,19 @@ impl Profile {
     ///
     /// The general rule: 2xx is performed; 429 is not performed and worth another attempt; 401, 403, 404, 405 and 407
     /// are not performed; 408, 409, 425, 3xx and 5xx are unknown; every other 4xx is a final refusal, unless the profile
-    /// tells refusals by a code and the body is not JSON. A 202 counts as performed: the caller looks at
+    /// reads codes and the body has none. A 202 counts as performed: the caller looks at
     /// the status where it means that the work has only begun.
     #[must_use]
     pub fn judge(&self, answer: &Answer<'_>) -> AnswerVerdict {
-        let body = if self.error_code_at.is_empty() { None } else { answer.json() };
-        let codes = self.codes(body.as_ref());
+        let codes = self.codes(answer);
         let rule = self.answers.iter().find(|rule| rule.fits(answer, &codes));
         let meaning = match rule {
             Some(rule) => rule.means,
-            // The code that would have said more did not arrive: a gateway answered, or the body was damaged.
-            None if general(answer.status) == AnswerMeaning::Refused
-                && self.reads_codes()
-                && body.is_none() =>
-            {
-                AnswerMeaning::Unknown
-            }
-            None => general(answer.status),
+            None => match general(answer.status) {
+                // The code that would have said more is missing: a gateway answered, or the body was damaged.
+                AnswerMeaning::Refused if self.reads_codes() && codes.is_empty() => AnswerMeaning::Unknown,
+                meaning => meaning,
+            },
         };
         let final_end = matches!(meaning, AnswerMeaning::Performed | AnswerMeaning::Refused);
         let in_flight = if meaning == AnswerMeaning::KeyInFlight { self.in_flight_wait() } else { None };
@@ -82,9 +76,12 @@ impl Profile {
         self.answers.iter().any(|rule| rule.code.is_some())
     }
 
-    fn codes(&self, body: Option<&Value>) -> Vec<String> {
-        let Some(body) = body else { return Vec::new() };
-        self.error_code_at.iter().flat_map(|path| codes_at(body, path)).collect()
+    fn codes(&self, answer: &Answer<'_>) -> Vec<String> {
+        if self.error_code_at.is_empty() {
+            return Vec::new();
+        }
+        let body = answer.json().unwrap_or_default();
+        self.error_code_at.iter().flat_map(|path| codes_at(&body, path)).collect()
     }
 
     /// A marked failure is the stored answer to our key only where the provider stores failures.
@@ -122,7 +119,7 @@ fn general(status: u16) -> AnswerMeaning {
 }
 
 /// Codes are shown in errors: a text that does not look like one may be anything.
-fn is_code(text: &str) -> bool {
+pub(super) fn is_code(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':');
     (1..=64).contains(&text.len()) && text.bytes().all(plain)
 }

@@ -57,6 +57,7 @@ fn the_bundled_rules_read_the_providers_codes() {
         ("stripe", 424, r#"{"error":{"type":"api_error"}}"#, Unknown),
         ("stripe", 400, "<html>", Unknown),
         ("stripe", 400, r#"{"error":{"type":"idempot"#, Unknown),
+        ("stripe", 400, r#"{"message":"of a gateway"}"#, Unknown),
         ("stripe", 404, "<html>", NotPerformed),
         ("stripe-v2", 400, r#"{"error":{"type":"idempotency_error"}}"#, KeyReused),
         ("resend", 409, r#"{"name":"invalid_idempotent_request"}"#, KeyReused),
@@ -95,7 +96,8 @@ fn the_bundled_rules_read_the_providers_codes() {
 #[test]
 fn a_header_decides_where_the_profile_says_so_but_never_over_a_success() {
     let retry = |status, value| {
-        let answer = Answer::new(status).header("stripe-should-retry", value).body(b"{}");
+        let answer = Answer::new(status).header("stripe-should-retry", value);
+        let answer = answer.body(br#"{"error":{"type":"invalid_request_error"}}"#);
         bundled("stripe").judge(&answer).meaning
     };
     assert_eq!(retry(429, "true"), NotPerformedRetry);
@@ -115,7 +117,7 @@ fn a_replay_is_the_stored_answer_only_where_the_profile_says_so() {
     };
     let stripe = bundled("stripe");
     for (status, meaning) in [(200, Performed), (402, Refused), (404, NotPerformed), (500, Unknown)] {
-        let verdict = judge(&stripe, status, "{}");
+        let verdict = judge(&stripe, status, r#"{"error":{"type":"card_error"}}"#);
         assert_eq!((verdict.meaning, verdict.provider_replay), (meaning, true), "{status}");
     }
     assert!(!judge(&stripe, 400, r#"{"error":{"type":"idempotency_error"}}"#).provider_replay);

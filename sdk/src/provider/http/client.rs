@@ -10,8 +10,9 @@ use reqwest::{
 use super::{error::HttpError, query::HttpQuery, request::EffectRequest, secret::Secret, transport};
 use crate::provider::Profile;
 
-/// How long a whole exchange may take unless told otherwise.
-const TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a whole exchange may take unless told otherwise: less than an attempt may by default, so that the end is the
+/// adapter's own error and not an aborted body.
+const TIMEOUT: Duration = Duration::from_secs(12);
 
 /// How large an answer may be unless told otherwise, in bytes.
 const ANSWER_MAX: usize = 1024 * 1024;
@@ -83,7 +84,7 @@ impl HttpClient {
         self.with_secret_header("authorization", &Secret::new(format!("Bearer {}", token.expose())))
     }
 
-    /// How long a whole exchange may take, from the connection to the last byte of the answer; 30 seconds by default.
+    /// How long a whole exchange may take, from the connection to the last byte of the answer; 12 seconds by default.
     /// Past it the outcome is unknown. Keep it below the effect's attempt timeout.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
@@ -114,37 +115,31 @@ impl HttpClient {
     }
 
     /// An effect's request with this method, such as `POST`. The path starts with `/` and may have a query.
-    #[must_use]
     pub fn request(&self, method: &str, path: &str) -> EffectRequest<'_> {
         EffectRequest::new(self, method, path)
     }
 
     /// A `POST`; see [`request`](Self::request).
-    #[must_use]
     pub fn post(&self, path: &str) -> EffectRequest<'_> {
         self.request("POST", path)
     }
 
     /// A `PUT`; see [`request`](Self::request).
-    #[must_use]
     pub fn put(&self, path: &str) -> EffectRequest<'_> {
         self.request("PUT", path)
     }
 
     /// A `PATCH`; see [`request`](Self::request).
-    #[must_use]
     pub fn patch(&self, path: &str) -> EffectRequest<'_> {
         self.request("PATCH", path)
     }
 
     /// A `DELETE`; see [`request`](Self::request).
-    #[must_use]
     pub fn delete(&self, path: &str) -> EffectRequest<'_> {
         self.request("DELETE", path)
     }
 
     /// A question that changes nothing at the provider: no key, no leave to send, and the caller may repeat it.
-    #[must_use]
     pub fn get(&self, path: &str) -> HttpQuery<'_> {
         HttpQuery::new(self, path)
     }

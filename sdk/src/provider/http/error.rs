@@ -72,7 +72,7 @@ impl HttpError {
         Self::new(HttpErrorKind::Request).with_detail(detail)
     }
 
-    pub(super) fn answered(status: u16, body: &[u8], read: AnswerVerdict, verdict: Verdict) -> Self {
+    pub(crate) fn answered(status: u16, body: &[u8], read: AnswerVerdict, verdict: Verdict) -> Self {
         let mut this = Self::new(HttpErrorKind::Answered).with_status(status);
         this.0.verdict = verdict;
         this.0.body = String::from_utf8_lossy(&body[..body.len().min(BODY_MAX)]).into_owned();
@@ -80,6 +80,22 @@ impl HttpError {
             read.retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
         this.0.code = read.code;
         this
+    }
+
+    /// A refusal that a look-up found.
+    #[cfg(feature = "stripe")]
+    pub(crate) fn refused(status: u16, code: Option<&str>) -> Self {
+        let mut this = Self::new(HttpErrorKind::Answered).with_status(status);
+        this.0.verdict = Verdict::Refused;
+        this.0.code = code.filter(|code| crate::provider::is_code(code)).map(str::to_owned);
+        this
+    }
+
+    /// The same without the body, where what it says is kept in another form.
+    #[cfg(feature = "stripe")]
+    pub(crate) fn without_body(mut self) -> Self {
+        self.0.body.clear();
+        self
     }
 
     pub(crate) fn with_detail(mut self, detail: impl Into<String>) -> Self {
@@ -93,7 +109,7 @@ impl HttpError {
     }
 
     /// The same, of a request that is no part of the effect's sending: it says nothing of the effect.
-    pub(super) fn saying_nothing(mut self) -> Self {
+    pub(crate) fn saying_nothing(mut self) -> Self {
         self.0.verdict = Verdict::Unknown;
         self
     }
