@@ -161,6 +161,12 @@ impl EffectContext {
         self.attempt.permit(Some(digest))
     }
 
+    /// Whether an adapter has sent this attempt's request.
+    #[cfg(feature = "http")]
+    pub(crate) fn has_sent(&self) -> bool {
+        self.attempt.sends().digest.is_some()
+    }
+
     /// Says that the provider marked its answer as a replay of the one that it had stored for our key.
     pub fn mark_provider_replay(&self) {
         self.attempt.provider_replay.store(true, Ordering::Relaxed);

@@ -1,6 +1,9 @@
 //! Asking the provider what happened, before anything is sent again.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use super::{claimed::Claimed, core::Phase, erased::encode};
 use crate::{
@@ -70,10 +73,12 @@ impl Claimed<'_> {
     fn ask_provider(&self) -> tokio::task::JoinHandle<Found<OutcomeBody, OutcomeBody>> {
         let descriptor = self.call.settings.descriptor;
         let provider = self.call.scope.core.provider(descriptor);
-        let (key, id) = (self.record().provider_key, self.call.id.clone());
+        let record = self.record();
+        let (key, id) = (record.provider_key, self.call.id.clone());
+        let since = UNIX_EPOCH + Duration::from_millis(record.created_at.max(0).unsigned_abs());
         tokio::spawn(async move {
             let Some(provider) = provider else { return Found::Unknown };
-            match provider.look_up_dyn(&LookUp::new(&key, &id, descriptor.operation)).await {
+            match provider.look_up_dyn(&LookUp::new(&key, &id, descriptor.operation).since(since)).await {
                 Found::Done(value) => Found::Done(encode(&value)),
                 Found::Refused(value) => Found::Refused(encode(&value)),
                 Found::Absent => Found::Absent,

@@ -18,6 +18,8 @@ pub enum KeyForm {
     Uuid,
     /// 40 lower-case hex digits: 160 bits.
     Hex40,
+    /// 52 digits of lower-case base 32 (RFC 4648, without padding): 256 bits.
+    Base32,
     /// 64 lower-case hex digits: 256 bits.
     Hex64,
 }
@@ -29,6 +31,7 @@ impl KeyForm {
         match self {
             Self::Uuid => 36,
             Self::Hex40 => 40,
+            Self::Base32 => 52,
             Self::Hex64 => 64,
         }
     }
@@ -48,6 +51,7 @@ impl KeyForm {
         match self {
             Self::Uuid => uuid_shaped(derived),
             Self::Hex40 => hex(&derived[..20]),
+            Self::Base32 => base32(&derived),
             Self::Hex64 => hex(&derived),
         }
     }
@@ -57,6 +61,13 @@ fn uuid_shaped(derived: [u8; 32]) -> String {
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&derived[..16]);
     uuid::Builder::from_random_bytes(bytes).into_uuid().hyphenated().to_string()
+}
+
+fn base32(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let bit = |at: usize| bytes.get(at / 8).map_or(0, |byte| usize::from(byte >> (7 - at % 8) & 1));
+    let digit = |at: usize| char::from(DIGITS[(at..at + 5).fold(0, |value, at| value << 1 | bit(at))]);
+    (0..bytes.len() * 8).step_by(5).map(digit).collect()
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -69,7 +80,7 @@ fn hex(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::KeyForm;
+    use super::{KeyForm, base32};
     use crate::identity::{EffectId, Tenant};
 
     fn effect(byte: u8) -> EffectId {
@@ -78,7 +89,7 @@ mod tests {
 
     #[test]
     fn every_form_has_its_length_and_is_deterministic() {
-        for form in [KeyForm::Uuid, KeyForm::Hex40, KeyForm::Hex64] {
+        for form in [KeyForm::Uuid, KeyForm::Hex40, KeyForm::Base32, KeyForm::Hex64] {
             let key = form.derive(&effect(7), None);
             assert_eq!(key.len(), form.characters());
             assert_eq!(key, form.derive(&effect(7), None));
@@ -93,6 +104,15 @@ mod tests {
         assert_eq!(parsed.get_version_num(), 4);
         assert_eq!(parsed.get_variant(), uuid::Variant::RFC4122);
         assert_eq!(parsed.hyphenated().to_string(), key);
+    }
+
+    #[test]
+    fn base32_agrees_with_the_vectors_of_rfc_4648() {
+        for (bytes, text) in
+            [("", ""), ("f", "my"), ("fo", "mzxq"), ("foo", "mzxw6"), ("foobar", "mzxw6ytboi")]
+        {
+            assert_eq!(base32(bytes.as_bytes()), text);
+        }
     }
 
     #[test]

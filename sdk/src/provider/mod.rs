@@ -1,14 +1,30 @@
 //! Providers: what is known of the other side, and how it is told one effect from the next.
 
+mod answer;
+mod bundled;
+#[cfg(feature = "http")]
+pub mod http;
 mod key;
+mod overrides;
 mod profile;
+mod retry_after;
 mod send;
+#[cfg(feature = "stripe")]
+pub mod stripe;
+mod verdict;
+
+use std::time::SystemTime;
 
 use async_trait::async_trait;
 
+#[cfg(feature = "stripe")]
+use self::verdict::is_code;
 pub use self::{
+    answer::Answer,
     key::KeyForm,
     profile::{AnswerMeaning, AnswerRule, FailedFirst, InFlightMeaning, KeyPlace, Profile, ProfileError},
+    retry_after::RETRY_AFTER_MAX,
+    verdict::AnswerVerdict,
 };
 pub use send::{SendPermit, SendRefused};
 
@@ -57,13 +73,23 @@ pub struct LookUp<'a> {
     pub effect_id: &'a EffectId,
     /// The operation's name.
     pub operation: &'a str,
+    /// When the effect was first claimed, by the ledger's clock, which may differ from the provider's; `None` if not
+    /// known. Nothing older can be the effect's doing.
+    pub since: Option<SystemTime>,
 }
 
 impl<'a> LookUp<'a> {
     /// A question about one effect.
     #[must_use]
     pub fn new(key: &'a str, effect_id: &'a EffectId, operation: &'a str) -> Self {
-        Self { key, effect_id, operation }
+        Self { key, effect_id, operation, since: None }
+    }
+
+    /// The same question about an effect that was first claimed at this moment.
+    #[must_use]
+    pub fn since(mut self, moment: SystemTime) -> Self {
+        self.since = Some(moment);
+        self
     }
 }
 

@@ -10,11 +10,17 @@ use crate::descriptor::RecoveryClass;
 /// Where a provider takes the idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum KeyPlace {
     /// In a header of this name.
     Header(String),
     /// In a top-level field of this name, of a form or a JSON body.
     BodyField(String),
+    /// In a parameter of this name of the query.
+    Query(String),
+    /// In a place that an adapter cannot fill in by itself, described here: the body puts
+    /// [`idempotency_key`](crate::EffectContext::idempotency_key) there.
+    Elsewhere(String),
     /// Nowhere: the provider does not deduplicate.
     Nowhere,
 }
@@ -53,6 +59,9 @@ pub struct Profile {
     pub name: String,
     /// The day on which the facts were looked up, `YYYY-MM-DD`.
     pub as_of: String,
+    /// What a reader should know and no other field says.
+    #[serde(default)]
+    pub note: Option<String>,
     /// Where the key goes.
     pub key_place: KeyPlace,
     /// How the key is written.
@@ -64,6 +73,10 @@ pub struct Profile {
     pub window_s: Option<u64>,
     /// What it answers to a key in flight.
     pub in_flight: InFlightMeaning,
+    /// How long to wait before a key in flight is sent again, in seconds, where the provider names a time and its answer
+    /// does not.
+    #[serde(default)]
+    pub in_flight_wait_s: Option<u64>,
     /// What it does after a failed first attempt.
     pub failed_first: FailedFirst,
     /// The response header that marks a replay, and its value.
@@ -73,12 +86,18 @@ pub struct Profile {
     pub settle_delay_ms: u64,
     /// The recovery class of effects at this provider that declare none.
     pub on_unknown: RecoveryClass,
+    /// Where the JSON body of an answer has its error codes: paths like `/error/code`, where `*` stands for any one name
+    /// or index. Every code found there is compared with the rules.
+    #[serde(default)]
+    pub error_code_at: Vec<String>,
     /// How HTTP answers are read, where that differs from the general rule; the first that fits counts.
     #[serde(default)]
     pub answers: Vec<AnswerRule>,
 }
 
 /// One line of a profile: answers that look like this mean that.
+///
+/// All conditions given must hold. A rule that names neither a status nor a code says nothing of 2xx answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -99,6 +118,7 @@ pub struct AnswerRule {
 /// What an answer means for the attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum AnswerMeaning {
     /// Performed.
     Performed,
@@ -120,8 +140,8 @@ pub enum AnswerMeaning {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the profile `{name}` is wrong: {rule}")]
 pub struct ProfileError {
-    name: String,
-    rule: String,
+    pub(super) name: String,
+    pub(super) rule: String,
 }
 
 impl Profile {
@@ -131,15 +151,18 @@ impl Profile {
         Self {
             name: name.into(),
             as_of: as_of.into(),
+            note: None,
             key_place: KeyPlace::Nowhere,
             key_form: KeyForm::Uuid,
             key_len_max: KeyForm::Uuid.characters(),
             window_s: None,
             in_flight: InFlightMeaning::Undocumented,
+            in_flight_wait_s: None,
             failed_first: FailedFirst::Undocumented,
             replay_marker: None,
             settle_delay_ms: 0,
             on_unknown: RecoveryClass::Hold,
+            error_code_at: Vec::new(),
             answers: Vec::new(),
         }
     }
@@ -156,22 +179,62 @@ impl Profile {
         Duration::from_millis(self.settle_delay_ms)
     }
 
+    /// How long to wait before a key in flight is sent again, where the answer does not say.
+    #[must_use]
+    pub fn in_flight_wait(&self) -> Option<Duration> {
+        self.in_flight_wait_s.map(Duration::from_secs)
+    }
+
     /// Checks that the profile does not contradict itself.
     ///
     /// # Errors
     /// [`ProfileError`], naming the rule.
     pub fn check(&self) -> Result<(), ProfileError> {
-        let wrong = |rule: String| Err(ProfileError { name: self.name.clone(), rule });
-        if self.key_form.characters() > self.key_len_max {
-            let (needs, takes) = (self.key_form.characters(), self.key_len_max);
-            return wrong(format!("its key form needs {needs} characters and the provider takes {takes}"));
+        match self.contradiction() {
+            Some(rule) => Err(ProfileError { name: self.name.clone(), rule }),
+            None => Ok(()),
         }
-        if self.on_unknown == RecoveryClass::Resend && self.window_s.is_none() {
-            return wrong("`resend` needs a documented window (`window_s`)".to_owned());
+    }
+
+    fn contradiction(&self) -> Option<String> {
+        let resend = self.on_unknown == RecoveryClass::Resend;
+        let (needs, takes) = (self.key_form.characters(), self.key_len_max);
+        if needs > takes {
+            return Some(format!("its key form needs {needs} characters and the provider takes {takes}"));
         }
-        if self.on_unknown == RecoveryClass::Resend && self.key_place == KeyPlace::Nowhere {
-            return wrong("`resend` needs a place for the key (`key_place`)".to_owned());
+        if resend && self.window_s.is_none() {
+            return Some("`resend` needs a documented window (`window_s`)".to_owned());
         }
-        Ok(())
+        if resend && self.key_place == KeyPlace::Nowhere {
+            return Some("`resend` needs a place for the key (`key_place`)".to_owned());
+        }
+        if self.key_place.name().is_some_and(str::is_empty) {
+            return Some("the place for the key needs a name (`key_place`)".to_owned());
+        }
+        if let Some(path) = self.error_code_at.iter().find(|path| !path.starts_with('/')) {
+            return Some(format!("a path to an error code starts with `/`, and `{path}` does not"));
+        }
+        if self.answers.iter().any(AnswerRule::is_empty) {
+            return Some("a rule for answers needs a status, a code or a header".to_owned());
+        }
+        if self.error_code_at.is_empty() && self.answers.iter().any(|rule| rule.code.is_some()) {
+            return Some(
+                "a rule looks at an error code, and `error_code_at` does not say where one is".to_owned(),
+            );
+        }
+        None
+    }
+}
+
+impl KeyPlace {
+    /// The name of the header, field or parameter; `None` where the key goes nowhere.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Header(name) | Self::BodyField(name) | Self::Query(name) | Self::Elsewhere(name) => {
+                Some(name)
+            }
+            Self::Nowhere => None,
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Leave to send: checked immediately before bytes leave the process.
 
+use crate::failure::{Failure, Verdict};
+
 /// Proof that the send permit was given. Write the request at once: the permit does not wait.
 #[derive(Debug)]
 #[must_use = "the permit is for the request that is sent right now"]
@@ -29,4 +31,18 @@ pub enum SendRefused {
     /// A look-up must not send anything that changes the provider.
     #[error("a look-up asks and does not act; the request was not sent")]
     LookUp,
+}
+
+impl Failure for SendRefused {
+    /// Not performed by this attempt, but for [`SecondSend`](Self::SecondSend): what the first request did, the body
+    /// must say, and with this error it does not. Only a lease that is too short is mended by another attempt.
+    fn verdict(&self) -> Verdict {
+        match self {
+            Self::SecondSend => Verdict::Unknown,
+            Self::LeaseTooShort => Verdict::NotPerformed { retry: true },
+            Self::Draining | Self::WindowOver | Self::ChangedRequest | Self::LookUp => {
+                Verdict::NotPerformed { retry: false }
+            }
+        }
+    }
 }
