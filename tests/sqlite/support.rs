@@ -18,23 +18,23 @@ use effectual::{
 use sqlx::{ConnectOptions, SqliteConnection, sqlite::SqliteConnectOptions};
 use tempfile::TempDir;
 
-pub const LONG_MS: i64 = 600_000;
+pub(crate) const LONG_MS: i64 = 600_000;
 
-pub fn scratch() -> (TempDir, PathBuf) {
+pub(crate) fn scratch() -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("effects.db");
     (directory, path)
 }
 
-pub async fn open(path: &Path) -> SqliteLedger {
+pub(crate) async fn open(path: &Path) -> SqliteLedger {
     SqliteLedger::open(path).await.expect("a ledger opens")
 }
 
-pub fn id(number: u64) -> EffectId {
+pub(crate) fn id(number: u64) -> EffectId {
     EffectId::parse(format!("acme/{number:064x}")).expect("a valid effect id")
 }
 
-pub fn request(number: u64, token: u64) -> ClaimRequest {
+pub(crate) fn request(number: u64, token: u64) -> ClaimRequest {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&number.to_be_bytes());
     bytes[8..].copy_from_slice(&token.to_be_bytes());
@@ -57,7 +57,7 @@ pub fn request(number: u64, token: u64) -> ClaimRequest {
     }
 }
 
-pub fn success(bytes: Vec<u8>) -> Change {
+pub(crate) fn success(bytes: Vec<u8>) -> Change {
     let ended = Ended {
         verdict: AttemptVerdict::Performed,
         class: None,
@@ -71,7 +71,7 @@ pub fn success(bytes: Vec<u8>) -> Change {
     Change::Settle { ended, kind, body, provider_replay: false, conclusive: false, retain_ms: LONG_MS }
 }
 
-pub async fn win(ledger: &SqliteLedger, number: u64) -> EffectRecord {
+pub(crate) async fn win(ledger: &SqliteLedger, number: u64) -> EffectRecord {
     match ledger.claim(&request(number, 0)).await.expect("a claim is answered") {
         Claim::Won { record, .. } => *record,
         claim => panic!("expected to win, got {claim:?}"),
@@ -79,35 +79,35 @@ pub async fn win(ledger: &SqliteLedger, number: u64) -> EffectRecord {
 }
 
 /// A connection of somebody else to the same file.
-pub async fn raw(path: &Path) -> SqliteConnection {
+pub(crate) async fn raw(path: &Path) -> SqliteConnection {
     SqliteConnectOptions::new().filename(path).connect().await.expect("a connection")
 }
 
-pub async fn execute(conn: &mut SqliteConnection, sql: &'static str) -> sqlx::Result<()> {
+pub(crate) async fn execute(conn: &mut SqliteConnection, sql: &'static str) -> sqlx::Result<()> {
     sqlx::raw_sql(sql).execute(conn).await.map(drop)
 }
 
-pub async fn count(conn: &mut SqliteConnection, sql: &'static str) -> i64 {
+pub(crate) async fn count(conn: &mut SqliteConnection, sql: &'static str) -> i64 {
     sqlx::query_scalar(sql).fetch_one(conn).await.expect("a count")
 }
 
 /// Another process that runs one test of this program; it does not outlive its owner.
-pub struct Process {
+pub(crate) struct Process {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
 /// Where a child process finds the path that it works on.
-pub const CHILD_PATH: &str = "EFFECTUAL_TEST_PATH";
+pub(crate) const CHILD_PATH: &str = "EFFECTUAL_TEST_PATH";
 
 /// Which of several children it is.
-pub const CHILD_NUMBER: &str = "EFFECTUAL_TEST_NUMBER";
+pub(crate) const CHILD_NUMBER: &str = "EFFECTUAL_TEST_NUMBER";
 
 /// What a child's lines that are meant for the parent start with; the test harness prints others.
 const MARK: &str = "child: ";
 
 impl Process {
-    pub fn start(test: &str, path: &Path, number: u64, adjust: impl FnOnce(&mut Command)) -> Self {
+    pub(crate) fn start(test: &str, path: &Path, number: u64, adjust: impl FnOnce(&mut Command)) -> Self {
         let mut command = Command::new(std::env::current_exe().expect("this program's path"));
         command.args([test, "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
         command.env(CHILD_PATH, path).env(CHILD_NUMBER, number.to_string()).stdout(Stdio::piped());
@@ -118,7 +118,7 @@ impl Process {
     }
 
     /// The child's next line for the parent; `None` at its end.
-    pub fn next_line(&mut self) -> Option<String> {
+    pub(crate) fn next_line(&mut self) -> Option<String> {
         loop {
             let line = self.lines.next()?.expect("a line of text");
             // The harness prints the test's name without a line's end.
@@ -129,14 +129,14 @@ impl Process {
     }
 
     /// All further lines of a child that must end well.
-    pub fn finish(mut self) -> Vec<String> {
+    pub(crate) fn finish(mut self) -> Vec<String> {
         let lines = std::iter::from_fn(|| self.next_line()).collect();
         assert!(self.child.wait().expect("an exit status").success(), "the child failed");
         lines
     }
 
     /// Kills it as `kill -9` does, and takes what it had said by then.
-    pub fn kill(mut self) -> Vec<String> {
+    pub(crate) fn kill(mut self) -> Vec<String> {
         self.child.kill().expect("it is still running");
         std::iter::from_fn(|| self.next_line()).collect()
     }
@@ -151,12 +151,12 @@ impl Drop for Process {
 }
 
 /// In a child: tells the parent something.
-pub fn tell(line: impl std::fmt::Display) {
+pub(crate) fn tell(line: impl std::fmt::Display) {
     println!("{MARK}{line}");
 }
 
 /// In a child: the path to work on, and which child it is.
-pub fn told() -> (PathBuf, u64) {
+pub(crate) fn told() -> (PathBuf, u64) {
     let path = std::env::var_os(CHILD_PATH).expect("a path from the parent");
     let number = std::env::var(CHILD_NUMBER).ok().and_then(|number| number.parse().ok());
     (path.into(), number.expect("a number from the parent"))
