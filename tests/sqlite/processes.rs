@@ -83,14 +83,18 @@ const FILES: u64 = 30;
 #[ignore = "run by four_processes_create_one_file in processes of their own"]
 async fn child_creates() {
     let (directory, process) = told();
+    let mut tasks = JoinSet::new();
     for file in 0..FILES {
-        let ledger = open(&directory.join(format!("{file}.db"))).await;
-        if matches!(ledger.claim(&request(file, 1 + process)).await, Ok(Claim::Won { .. })) {
-            tell(file);
-        }
-        // The next one is opened while others may still be busy with this one.
-        drop(ledger);
+        let path = directory.join(format!("{file}.db"));
+        tasks.spawn(async move {
+            let ledger = open(&path).await;
+            if matches!(ledger.claim(&request(file, 1 + process)).await, Ok(Claim::Won { .. })) {
+                tell(file);
+            }
+            ledger.close().await;
+        });
     }
+    tasks.join_all().await;
 }
 
 /// A process that is killed amid commits has stored everything that it acknowledged, and nothing of the file is broken.
