@@ -73,8 +73,9 @@ async fn bad_data_fails_its_own_call_only() {
     assert_eq!(count(&mut raw(&path).await, "SELECT count(*) FROM effectual_effects").await, 36);
 }
 
-/// Longer than one statement waits inside SQLite, so that the ledger itself has to try again.
-const PATIENCE: Duration = Duration::from_millis(1_500);
+/// Twice this is longer than one statement waits inside SQLite, so that a more patient ledger has to try again, and ends
+/// amid that second try.
+const PATIENCE: Duration = Duration::from_millis(600);
 
 /// A writer elsewhere is waited for and never seen; only when it holds on for longer than the patience is the ledger
 /// unavailable.
@@ -90,10 +91,12 @@ async fn another_writer_is_waited_for() {
         async move { win(&patient, 1).await }
     });
     let asked = Instant::now();
-    let error = hasty.claim(&request(2, 0)).await.expect_err("the lock is held");
-    assert_eq!(error.kind(), LedgerErrorKind::Unavailable);
-    assert!(error.to_string().contains("effects.db"), "{error}");
-    assert!(asked.elapsed() >= PATIENCE && !waiting.is_finished());
+    for _ in 0..2 {
+        let error = hasty.claim(&request(2, 0)).await.expect_err("the lock is held");
+        assert_eq!(error.kind(), LedgerErrorKind::Unavailable);
+        assert!(error.to_string().contains("effects.db"), "{error}");
+    }
+    assert!(asked.elapsed() >= 2 * PATIENCE && !waiting.is_finished());
     execute(&mut other, "COMMIT").await.expect("released");
     let released = count(&mut other, "SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)").await;
     let record = waiting.await.expect("it was stored");
@@ -116,9 +119,11 @@ async fn another_creator_is_waited_for() {
         async move { open(&path).await }
     });
     let asked = Instant::now();
-    let hasty = SqliteLedger::builder(&path).busy_patience(PATIENCE).open().await;
-    assert_eq!(hasty.expect_err("the lock is held").kind(), LedgerErrorKind::Unavailable);
-    assert!(asked.elapsed() >= PATIENCE && !waiting.is_finished());
+    for _ in 0..2 {
+        let hasty = SqliteLedger::builder(&path).busy_patience(PATIENCE).open().await;
+        assert_eq!(hasty.expect_err("the lock is held").kind(), LedgerErrorKind::Unavailable);
+    }
+    assert!(asked.elapsed() >= 2 * PATIENCE && !waiting.is_finished());
     execute(&mut other, "COMMIT").await.expect("released");
     win(&waiting.await.expect("it was opened"), 1).await;
 }
