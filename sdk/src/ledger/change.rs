@@ -158,11 +158,13 @@ pub fn judge(
     match change {
         Change::Renew { lease_ms } => renew(record, *lease_ms, now),
         Change::End { ended, keep_claim, not_before_ms } => {
-            end(record, ended, *keep_claim, not_before_ms.map(|delay| now + delay), now)
+            end(record, ended, *keep_claim, not_before_ms.map(|delay| now.saturating_add(delay)), now)
         }
         Change::Open { .. } => open(record, change, now),
         Change::Settle { .. } => settle(record, owner, change, now),
-        Change::Accept { handle, poll_after_ms } => accept(record, handle, now + poll_after_ms),
+        Change::Accept { handle, poll_after_ms } => {
+            accept(record, handle, now.saturating_add(*poll_after_ms))
+        }
         Change::Label => label(record),
     }
 }
@@ -185,7 +187,7 @@ fn renew(record: &EffectRecord, lease_ms: i64, now: LedgerTime) -> Transition<Ch
         return Transition::read(Changed::Stale(Some(Box::new(record.clone()))));
     }
     let mut next = record.next();
-    next.lease_until = now + lease_ms;
+    next.lease_until = now.saturating_add(lease_ms);
     applied(next)
 }
 
@@ -193,7 +195,7 @@ fn renew(record: &EffectRecord, lease_ms: i64, now: LedgerTime) -> Transition<Ch
 fn with_end(record: &EffectRecord, ended: &Ended, now: LedgerTime) -> EffectRecord {
     let mut next = record.next();
     next.class = ended.class.unwrap_or(record.class);
-    next.first_send_at = record.first_send_at.or(ended.first_send_ago_ms.map(|ago| now - ago));
+    next.first_send_at = record.first_send_at.or(ended.first_send_ago_ms.map(|ago| now.saturating_sub(ago)));
     // A look-up ends an attempt that was closed before; what that attempt sent stays known.
     let before = record.end.as_ref();
     next.end = Some(AttemptEnd {
@@ -221,7 +223,8 @@ fn end(
         match ended.verdict {
             AttemptVerdict::Unknown => {
                 let class = next.class;
-                next.doubt = Some(record.doubt_with(class, now + ended.acts_for_ms, ended.send_digest));
+                next.doubt =
+                    Some(record.doubt_with(class, now.saturating_add(ended.acts_for_ms), ended.send_digest));
             }
             _ if record.doubt.as_ref().is_some_and(|doubt| doubt.attempt == record.attempt) => {
                 next.doubt = None
@@ -230,7 +233,8 @@ fn end(
         }
     }
     next.not_before = not_before;
-    if !keep_claim {
+    // A labelled attempt has no claim left to keep.
+    if !keep_claim || record.state != State::Claimed {
         next.state = if next.doubt.is_some() { State::Escaped } else { State::Released };
         next.lease_until = now;
     }
@@ -252,7 +256,7 @@ fn open(record: &EffectRecord, change: &Change, now: LedgerTime) -> Transition<C
     next.token = *token;
     next.class = *class;
     next.started_at = now;
-    next.lease_until = now + lease_ms;
+    next.lease_until = now.saturating_add(*lease_ms);
     next.attempt_timeout_ms = *attempt_timeout_ms;
     next.end = None;
     next.not_before = None;
@@ -290,7 +294,7 @@ fn settle(record: &EffectRecord, owner: &Owner, change: &Change, now: LedgerTime
         body: body.clone(),
         provider_replay: *provider_replay,
         settled_at: now,
-        retain_until: now + retain_ms,
+        retain_until: now.saturating_add(*retain_ms),
     });
     applied(next)
 }

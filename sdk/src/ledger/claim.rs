@@ -186,7 +186,7 @@ fn first_claim(request: &ClaimRequest, now: LedgerTime) -> Transition<Claim> {
         class: request.class,
         place: request.place.clone(),
         started_at: now,
-        lease_until: now + request.lease_ms,
+        lease_until: now.saturating_add(request.lease_ms),
         attempt_timeout_ms: request.attempt_timeout_ms,
         end: None,
         doubt: None,
@@ -224,7 +224,7 @@ fn take_over(
     next.state = State::Claimed;
     next.fence += 1;
     next.token = request.token;
-    next.lease_until = now + request.lease_ms;
+    next.lease_until = now.saturating_add(request.lease_ms);
     next.not_before = None;
     next.doubt = doubt;
     let closed = match task {

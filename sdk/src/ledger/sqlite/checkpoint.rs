@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use sqlx::{Connection, SqliteConnection};
-use tokio::sync::Notify;
+use tokio::sync::{Mutex, MutexGuard, Notify};
 
 use super::{settings::Settings, writing::Judged};
 use crate::ledger::record::OutcomeBody;
@@ -20,14 +20,24 @@ const BYTES_A_ROW: u64 = 3 * 4096;
 /// With more frames than this in the log (about 32 MiB) writers are held up until it can start anew.
 const FRAMES_MAX: i64 = 8192;
 
-/// How much was written since the last checkpoint.
+/// How long readers may keep the log from starting anew before the writers go on and it is tried again later.
+const RESTART_TIMEOUT: &str = "PRAGMA busy_timeout = 100";
+
+/// How much was written since the last checkpoint, and whose turn it is.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     bytes: AtomicU64,
     due: Notify,
+    turn: Mutex<()>,
 }
 
 impl Progress {
+    /// The turn to write. SQLite's own lock goes to whoever happens to ask first: under load the writer would always
+    /// have it back before a checkpoint that must wait for it.
+    pub(super) async fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().await
+    }
+
     pub(super) fn wrote(&self, judged: &[Judged]) {
         let bytes: u64 = judged.iter().filter(|judged| judged.writes()).map(bytes_of).sum();
         if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes >= BYTES_BETWEEN {
@@ -54,7 +64,7 @@ pub(super) async fn run(settings: Arc<Settings>, progress: Arc<Progress>, stop: 
             () = stop.notified() => break,
         }
         progress.bytes.store(0, Ordering::Relaxed);
-        if let Err(error) = checkpoint(&settings, &mut conn).await {
+        if let Err(error) = checkpoint(&settings, &progress, &mut conn).await {
             tracing::debug!(%error, "a checkpoint failed and will be tried again");
             conn = None;
         }
@@ -64,14 +74,23 @@ pub(super) async fn run(settings: Arc<Settings>, progress: Arc<Progress>, stop: 
     }
 }
 
-async fn checkpoint(settings: &Settings, conn: &mut Option<SqliteConnection>) -> sqlx::Result<()> {
+async fn checkpoint(
+    settings: &Settings,
+    progress: &Progress,
+    conn: &mut Option<SqliteConnection>,
+) -> sqlx::Result<()> {
     let conn = match conn {
         Some(conn) => conn,
-        None => conn.insert(settings.connect(false).await?),
+        None => {
+            let conn = conn.insert(settings.connect(false).await?);
+            sqlx::query(RESTART_TIMEOUT).execute(&mut *conn).await?;
+            conn
+        }
     };
     let (_, frames, _): (i64, i64, i64) =
         sqlx::query_as("PRAGMA wal_checkpoint(PASSIVE)").fetch_one(&mut *conn).await?;
     if frames > FRAMES_MAX {
+        let _turn = progress.turn().await;
         sqlx::query("PRAGMA wal_checkpoint(RESTART)").execute(conn).await?;
     }
     Ok(())

@@ -98,6 +98,7 @@ impl Io {
             return Ok(judged.into_iter().map(|judged| judged.reply).collect());
         }
         let asked = Moment::now();
+        let _turn = self.progress.turn().await;
         sqlx::query("BEGIN IMMEDIATE").execute(&mut *conn).await?;
         let missed = if asked.elapsed() > JUDGED_FOR {
             (0..batch.len()).collect()

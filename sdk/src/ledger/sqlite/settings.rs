@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// How long one statement waits inside SQLite before the ledger itself tries again.
-const BUSY_TIMEOUT_MAX: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT_MAX: Duration = Duration::from_secs(1);
 
 /// Opens a [`SqliteLedger`] with other settings than the default ones.
 #[derive(Debug, Clone)]

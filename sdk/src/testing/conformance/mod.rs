@@ -80,6 +80,7 @@ rules! {
         any_bytes_come_back_as_they_were,
         an_absent_payload_keeps_its_reason,
         a_refusal_is_an_outcome,
+        an_outcome_may_be_kept_for_ever,
         an_outcome_is_not_changed_by_what_comes_later,
     }
     takeover {

@@ -108,3 +108,12 @@ pub async fn an_outcome_is_not_changed_by_what_comes_later(ledger: &dyn Ledger) 
         }
     }
 }
+
+/// An outcome that is to be kept for ever is kept, and does not reach beyond the end of time.
+pub async fn an_outcome_may_be_kept_for_ever(ledger: &dyn Ledger) {
+    let request = request();
+    let record = win(ledger, &request).await;
+    let settled = apply(ledger, &record, &settle(OutcomeKind::Success, payload(b"1"), false, i64::MAX)).await;
+    assert_eq!(settled.outcome.map(|outcome| outcome.retain_until), Some(i64::MAX));
+    assert!(matches!(claim(ledger, &again(&request)).await, Claim::Settled(_)));
+}
