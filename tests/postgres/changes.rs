@@ -162,9 +162,17 @@ async fn what_cannot_be_stored_fails_alone() {
     for n in 0..40 {
         let ledger = Arc::clone(&ledger);
         crowd.spawn(async move {
-            // PostgreSQL's text holds no NUL.
-            let operation = if n == 17 { "canary\0".to_owned() } else { "refund".to_owned() };
-            (n, ledger.claim(&ClaimRequest { operation, ..request(&n.to_string()) }).await)
+            let (operation, attempt_timeout_ms) = if n == 17 { ("canary", 0) } else { ("refund", 10_000) };
+            (
+                n,
+                ledger
+                    .claim(&ClaimRequest {
+                        operation: operation.into(),
+                        attempt_timeout_ms,
+                        ..request(&n.to_string())
+                    })
+                    .await,
+            )
         });
     }
     for (n, answer) in crowd.join_all().await {
