@@ -212,7 +212,11 @@ impl Call {
             match record.state {
                 State::Completed => return stored(&record, true),
                 State::Claimed => {}
-                State::Released | State::Escaped => return escaped(&record).into(),
+                State::Escaped => return escaped(&record).into(),
+                State::Released => {
+                    let error = CallError::new(ErrorKind::RetryLater).retry_after(Some(Duration::ZERO));
+                    return error.detail("the claim was given back, and nothing was performed").into();
+                }
             }
             match self.wait_for_winner(self.settings.lease).await {
                 Waited::Moved => {}

@@ -64,9 +64,11 @@ impl Connector {
         offset_ms: i64,
     ) -> Result<Self, LedgerError> {
         let wrong = |what: &'static str| LedgerError::new(LedgerErrorKind::Closed, what);
-        let options = PgConnectOptions::from_str(url).map_err(|_| {
-            wrong("the URL of the PostgreSQL ledger is not `postgres://user:password@host/database`")
-        })?;
+        let is_postgres = ["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme));
+        let options =
+            is_postgres.then(|| PgConnectOptions::from_str(url).ok()).flatten().ok_or_else(|| {
+                wrong("the URL of the PostgreSQL ledger is not `postgres://user:password@host:port/database`")
+            })?;
         let mut options = options.disable_statement_logging().options(PINS);
         if options.get_application_name().is_none() {
             options = options.application_name("effectual");

@@ -1,6 +1,9 @@
 //! From columns back to what is judged.
 
-use super::table::{AttemptRow, Bytes, EffectRow, EvidenceRow, Text};
+use super::{
+    table::{AttemptRow, Bytes, EffectRow, EvidenceRow, Text},
+    text::unescaped,
+};
 use crate::{
     descriptor::{Keying, RecoveryClass},
     identity::{EffectId, InvocationId, NodeId, RunId, Tenant},
@@ -29,8 +32,8 @@ fn name<T>(text: &Text<'_>, parse: fn(&str) -> Option<T>, column: &'static str) 
     have(text.as_deref().and_then(parse), column)
 }
 
-fn owned(text: Text<'_>) -> Option<String> {
-    text.map(Into::into)
+fn owned(text: &Text<'_>, column: &'static str) -> Read<Option<String>> {
+    text.as_deref().map(|text| have(unescaped(text), column)).transpose()
 }
 
 fn number(value: Option<i64>, column: &'static str) -> Read<u32> {
@@ -72,9 +75,9 @@ pub(super) fn effect(row: EffectRow<'_>) -> Read<EffectRecord> {
         doubt: doubt(&row)?,
         outcome: outcome(&row)?,
         place: place(&row.run, &row.node, &row.invocation)?,
-        operation: have(owned(row.operation), "operation")?,
-        provider: owned(row.provider),
-        provider_key: have(owned(row.provider_key), "provider_key")?,
+        operation: have(owned(&row.operation, "operation")?, "operation")?,
+        provider: owned(&row.provider, "provider")?,
+        provider_key: have(owned(&row.provider_key, "provider_key")?, "provider_key")?,
         created_at: have(row.created_at, "created_at")?,
         first_send_at: row.first_send_at,
         fence: have(row.fence, "fence")?,
@@ -83,7 +86,7 @@ pub(super) fn effect(row: EffectRow<'_>) -> Read<EffectRecord> {
         started_at: have(row.started_at, "started_at")?,
         lease_until: have(row.lease_until, "lease_until")?,
         attempt_timeout_ms: have(row.attempt_timeout_ms, "attempt_timeout_ms")?,
-        accepted: match (owned(row.accepted_handle), row.accepted_poll_after) {
+        accepted: match (owned(&row.accepted_handle, "accepted_handle")?, row.accepted_poll_after) {
             (Some(handle), Some(poll_after)) => Some(AcceptedHandle { handle, poll_after }),
             _ => None,
         },
@@ -151,7 +154,7 @@ fn outcome(row: &EffectRow<'_>) -> Read<Option<StoredOutcome>> {
 
 fn payload(bytes: Bytes<'_>, codec: &Text<'_>) -> Read<Option<Payload>> {
     let Some(bytes) = bytes else { return Ok(None) };
-    let codec = have(codec.as_deref(), "payload_codec")?.to_owned();
+    let codec = have(owned(codec, "payload_codec")?, "payload_codec")?;
     Ok(Some(Payload { codec, bytes: bytes.to_vec() }))
 }
 

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::{
     table::{AttemptRow, EffectRow, EvidenceRow, Text, TouchRow},
+    text::escaped,
     time::CLOCK,
 };
 use crate::{
@@ -33,7 +34,7 @@ pub(super) fn token(token: AttemptToken) -> Uuid {
 }
 
 fn text(text: &str) -> Text<'_> {
-    Some(Cow::Borrowed(text))
+    Some(escaped(text))
 }
 
 /// The row as its columns hold it.
@@ -45,7 +46,7 @@ pub(super) fn effect(record: &EffectRecord) -> EffectRow<'_> {
         key_version: Some(record.key_version.into()),
         operation: text(&record.operation),
         keying: text(record.keying.as_str()),
-        provider: record.provider.as_deref().map(Cow::Borrowed),
+        provider: record.provider.as_deref().map(escaped),
         provider_key: text(&record.provider_key),
         fingerprints: serde_json::to_string(&record.fingerprints).ok().map(Cow::Owned),
         created_at: Some(record.created_at),
@@ -151,6 +152,6 @@ pub(super) fn evidence<'r>(id: &EffectId, slot: i64, evidence: &'r Evidence) -> 
         at: Some(evidence.at),
         verdict: text(evidence.verdict.as_str()),
         payload: evidence.payload.as_ref().map(|payload| payload.bytes.as_slice()),
-        payload_codec: evidence.payload.as_ref().map(|payload| Cow::Borrowed(payload.codec.as_str())),
+        payload_codec: evidence.payload.as_ref().map(|payload| escaped(&payload.codec)),
     }
 }

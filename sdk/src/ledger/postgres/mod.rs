@@ -20,6 +20,9 @@ mod round;
 mod sql;
 mod store;
 mod table;
+#[cfg(test)]
+mod tests;
+mod text;
 mod time;
 mod writer;
 

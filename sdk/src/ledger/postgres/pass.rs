@@ -92,7 +92,8 @@ async fn judge_claims<'b>(
                     let transition = claim::judge(Some(record), request, held.now);
                     let is_new = !held.met && record.place.run != request.place.run;
                     let touches = transition.touch && is_new && request.place.run.is_some();
-                    let mut next = Judged::new(*at, &request.id, record, transition, Reply::Claim);
+                    let next = Judged::new(*at, &request.id, record, transition, Reply::Claim);
+                    let mut next = next.at_real_time();
                     next.touch = touches.then_some(&request.place);
                     judged.push(next);
                 }
@@ -132,7 +133,7 @@ async fn judge_changes<'b>(
             Err(error) => round.answer(at, Err(error)),
             Ok(record) => {
                 let transition = change::judge(Some(record), owner, change, held.now);
-                judged.push(Judged::new(at, &owner.id, record, transition, Reply::Change));
+                judged.push(Judged::new(at, &owner.id, record, transition, Reply::Change).at_real_time());
             }
         }
     }

@@ -7,6 +7,7 @@ use super::{
     decode::Unreadable,
     encode::head,
     error::{Cause, Trouble, report},
+    time::limit,
 };
 use crate::{
     identity::EffectId,
@@ -62,6 +63,13 @@ impl<'b> Judged<'b> {
     ) -> Self {
         let was = (judged.state, judged.fence);
         Self { at, id, was, write: transition.write, touch: None, reply: reply(transition.reply) }
+    }
+
+    /// For a row that was judged at the time that the database gave.
+    pub(super) fn at_real_time(mut self) -> Self {
+        self.write.iter_mut().for_each(|write| limit(&mut write.effect));
+        record_in(&mut self.reply).into_iter().for_each(limit);
+        self
     }
 
     pub(super) fn is_stored(&self) -> bool {

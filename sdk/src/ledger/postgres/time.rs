@@ -12,6 +12,9 @@ pub(super) const CLOCK: LedgerTime = 1 << 61;
 /// Times from here on are [`CLOCK`] and what was added to it or taken from it.
 const SYMBOLIC_FROM: LedgerTime = 1 << 60;
 
+/// The latest time that is stored, in 36 million years: what lasts for ever lasts until then.
+const LAST: LedgerTime = SYMBOLIC_FROM - 1;
+
 /// The clock of the database, in milliseconds since the Unix epoch.
 pub(super) const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
@@ -24,20 +27,30 @@ pub(super) fn may_be_symbolic(seen: &EffectRecord, change: &Change) -> bool {
 
 /// The SQL that puts the time of the relation `clock` into a value that may be symbolic.
 pub(super) fn resolved_sql(value: &str) -> String {
-    format!("CASE WHEN {value} >= {SYMBOLIC_FROM} THEN clock.ms + ({value} - {CLOCK}) ELSE {value} END")
+    let resolved = format!("LEAST(clock.ms + ({value} - {CLOCK}), {LAST})");
+    format!("CASE WHEN {value} >= {SYMBOLIC_FROM} THEN {resolved} ELSE {value} END")
 }
 
 /// Puts `now` into every symbolic time of a row, as the statement that stored it did.
 pub(super) fn resolve(record: &mut EffectRecord, now: LedgerTime) {
+    for time in times(record).filter(|time| **time >= SYMBOLIC_FROM) {
+        *time = (now + (*time - CLOCK)).min(LAST);
+    }
+}
+
+/// Keeps the times of a row that was judged at a real time from being taken for symbolic ones.
+pub(super) fn limit(record: &mut EffectRecord) {
+    for time in times(record) {
+        *time = (*time).min(LAST);
+    }
+}
+
+fn times(record: &mut EffectRecord) -> impl Iterator<Item = &mut LedgerTime> {
     let always = [&mut record.created_at, &mut record.started_at, &mut record.lease_until];
     let at_times = [&mut record.first_send_at, &mut record.not_before].into_iter().flatten();
     let end = record.end.iter_mut().map(|end| &mut end.at);
     let doubt = record.doubt.iter_mut().flat_map(|doubt| [&mut doubt.since, &mut doubt.acts_until]);
     let accepted = record.accepted.iter_mut().map(|accepted| &mut accepted.poll_after);
     let outcome = record.outcome.iter_mut().flat_map(|kept| [&mut kept.settled_at, &mut kept.retain_until]);
-    for time in always.into_iter().chain(at_times).chain(end).chain(doubt).chain(accepted).chain(outcome) {
-        if *time >= SYMBOLIC_FROM {
-            *time = now + (*time - CLOCK);
-        }
-    }
+    always.into_iter().chain(at_times).chain(end).chain(doubt).chain(accepted).chain(outcome)
 }
