@@ -1,6 +1,7 @@
 //! The names under which a database keeps the states, verdicts and kinds: the same as in JSON, in one place.
 
 use super::record::{AbsentReason, AttemptVerdict, OutcomeKind, State};
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 use crate::descriptor::{Keying, RecoveryClass};
 
 /// `as_str` for an enum, and `parse` back for the backends that read it.

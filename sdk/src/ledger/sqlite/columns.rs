@@ -80,11 +80,12 @@ impl Statements {
                      ON CONFLICT (digest) DO NOTHING RETURNING digest"
                 )
             }),
+            // The `+` keeps the planner from turning a large batch round: from reading the whole table for it.
             update: Sized::new(seen + current, |values| {
                 format!(
                     "WITH v ({SEEN}, {CURRENT}) AS (VALUES {values})
                      UPDATE effectual_effects AS e SET {set} FROM v
-                     WHERE e.digest = v.seen_digest AND e.revision = v.seen_revision AND e.state = v.seen_state
+                     WHERE e.digest = +v.seen_digest AND e.revision = v.seen_revision AND e.state = v.seen_state
                          AND e.fence = v.seen_fence
                      RETURNING digest"
                 )
@@ -109,4 +110,40 @@ fn names(list: &'static str) -> impl Iterator<Item = &'static str> {
 
 fn count(list: &'static str) -> usize {
     names(list).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::{Connection, Row, SqliteConnection};
+
+    use super::*;
+
+    /// The plan of a statement, on an empty database with the schema.
+    async fn plan(sql: AssertSqlSafe<Arc<str>>) -> Vec<String> {
+        let mut conn = SqliteConnection::connect("sqlite::memory:").await.expect("a database");
+        let schema = include_str!("../../../migrations/sqlite/0001_effects.sql");
+        sqlx::raw_sql(schema).execute(&mut conn).await.expect("the schema");
+        let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", sql.0));
+        let steps = sqlx::query(explain).fetch_all(&mut conn).await.expect("a plan");
+        steps.iter().map(|step| step.get("detail")).collect()
+    }
+
+    #[tokio::test]
+    async fn no_statement_reads_a_whole_table() {
+        let statements = Statements::new();
+        for rows in [1, 64, ROWS_MAX] {
+            for sql in [statements.read.of(rows), statements.update.of(rows)] {
+                let plan = plan(sql).await;
+                assert!(plan.iter().any(|step| step.starts_with("SEARCH e USING")), "{plan:?}");
+                assert!(!plan.iter().any(|step| step.starts_with("SCAN e")), "{plan:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_statement_takes_what_it_is_asked_for_and_little_more() {
+        let sized = Sized::new(1, str::to_owned);
+        let places = |rows| sized.of(rows).0.matches('?').count();
+        assert_eq!([1, 2, 3, 64, 65, ROWS_MAX].map(places), [1, 2, 4, 64, 128, ROWS_MAX]);
+    }
 }
