@@ -22,7 +22,7 @@ async fn refund_order(
     amount_cents: u64,
     #[skip] bank: Arc<BooksBank>,
 ) -> effectual::Result<Refund, BankError> {
-    cx.send_permit().map_err(BankError::from)?;
+    let _permit = cx.send_permit().map_err(BankError::from)?;
     println!("attempt {}: asking the bank under the key {}", cx.attempt(), cx.idempotency_key());
     Ok(bank.refund(cx.idempotency_key(), &order_id, amount_cents)?)
 }

@@ -65,6 +65,7 @@ pub(crate) async fn sleep(duration: Duration) {
 }
 
 /// What `work` gives, unless `limit` passes first: then it is dropped.
+#[cfg(feature = "postgres")]
 pub(crate) async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Option<T> {
     tokio::time::timeout(limit, work).await.ok()
 }

@@ -37,7 +37,7 @@ struct Faulty {
 }
 
 impl Faulty {
-    fn new(claims: &[Fault], changes: &[Fault]) -> Arc<dyn Ledger> {
+    fn ledger(claims: &[Fault], changes: &[Fault]) -> Arc<dyn Ledger> {
         Arc::new(Self {
             memory: MemoryLedger::new(),
             claims: Mutex::new(claims.iter().copied().collect()),
@@ -88,7 +88,7 @@ impl Ledger for Faulty {
 
 #[tokio::test]
 async fn f35_a_ledger_that_is_down_before_the_claim_starts_nothing() {
-    let ledger = Faulty::new(&[Fault::Before], &[]);
+    let ledger = Faulty::ledger(&[Fault::Before], &[]);
     let provider = Scripted::forgetful([]);
     let executor = executor(&ledger);
     let (_, scope) = receipted(&executor);
@@ -101,7 +101,7 @@ async fn f35_a_ledger_that_is_down_before_the_claim_starts_nothing() {
 
 #[tokio::test]
 async fn f04_a_claim_whose_acknowledgement_is_lost_is_given_back() {
-    let ledger = Faulty::new(&[Fault::After], &[]);
+    let ledger = Faulty::ledger(&[Fault::After], &[]);
     let provider = Scripted::forgetful([]);
     let executor = executor(&ledger);
     let (receipt, scope) = receipted(&executor);
@@ -119,7 +119,7 @@ async fn f04_a_claim_whose_acknowledgement_is_lost_is_given_back() {
 async fn f04_a_settle_is_tried_until_it_is_stored_and_recognised() {
     for faults in [[Fault::Before, Fault::Before], [Fault::After, Fault::None], [Fault::Before, Fault::After]]
     {
-        let ledger = Faulty::new(&[], &faults);
+        let ledger = Faulty::ledger(&[], &faults);
         let provider = Scripted::forgetful([]);
         let executor = executor(&ledger);
         let (receipt, scope) = receipted(&executor);
@@ -134,7 +134,7 @@ async fn f04_a_settle_is_tried_until_it_is_stored_and_recognised() {
 async fn each_write_of_a_retried_call_may_lose_its_acknowledgement() {
     // Close, open, close, open, settle: each stored, each acknowledged only the second time.
     let faults = [Fault::After, Fault::None].repeat(5);
-    let ledger = Faulty::new(&[], &faults);
+    let ledger = Faulty::ledger(&[], &faults);
     let provider = Scripted::deduplicating([Act::PerformAndLose, Act::NoConnection]);
     let executor = executor(&ledger);
     let (receipt, scope) = receipted(&executor);
@@ -146,7 +146,7 @@ async fn each_write_of_a_retried_call_may_lose_its_acknowledgement() {
 
 #[tokio::test]
 async fn f35_a_ledger_that_stays_down_after_the_effect_leaves_it_escaped_at_the_drain() {
-    let ledger = Faulty::new(&[], &[Fault::Before; 10_000]);
+    let ledger = Faulty::ledger(&[], &[Fault::Before; 10_000]);
     let provider = Scripted::forgetful([]);
     let executor = executor(&ledger);
     let (_, scope) = receipted(&executor);

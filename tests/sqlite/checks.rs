@@ -133,10 +133,8 @@ async fn what_is_beside_a_row_belongs_to_one() {
             "CHECK constraint failed",
         ),
         (
-            "INSERT INTO effectual_effects SELECT NULL, digest, tenant, zeroblob(32), 1, NULL, NULL, NULL, NULL, NULL,
-                 NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-                 NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-                 NULL, 0, 1 FROM effectual_effects",
+            "INSERT INTO effectual_effects (digest, tenant, alias_of, key_version)
+             SELECT digest, tenant, zeroblob(32), 1 FROM effectual_effects",
             "UNIQUE constraint failed",
         ),
     ] {

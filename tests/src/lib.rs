@@ -1,6 +1,7 @@
 //! What the tests share: where the servers are, how a test says that it was left out, a database of its own, and a
 //! network that loses answers in front of a real provider.
 
+pub mod charges;
 pub mod database;
 mod http;
 pub mod ledgers;

@@ -1,7 +1,7 @@
 //! Against stripe-stateful-mock, which stores and replays, and localstripe, which does neither.
 
 use effectual::{EffectId, ErrorKind};
-use effectual_tests::{microburst::Microburst, recorder::Recorder, servers};
+use effectual_tests::{charges, microburst::Microburst, recorder::Recorder, servers};
 
 use crate::declared::{Shop, charge_order, reconciled_refund, refund_order};
 
@@ -73,30 +73,10 @@ async fn a_provider_without_idempotency_is_asked_before_anything_is_sent_again()
     let Some(proxy) = servers::microburst("Stripe: reconcile") else { return };
     let proxy = Microburst::in_front_of(&proxy, &url).await;
     let shop = Shop::new(&proxy.url(), 3);
-    let charge = local_charge(&shop, &url).await;
+    let (charge, customer) = charges::at_localstripe(&url).await;
+    assert_eq!(shop.client.charges().list(&customer).await.expect("a list").len(), 1);
     proxy.rules(serde_json::json!([{"times":1,"response":{"abort_bytes":0}}])).await;
     let refund = reconciled_refund(&shop.scope, 1, charge.clone(), shop.client.clone()).await.expect("found");
     let refunds = shop.client.refunds().list(&charge).await.expect("a list");
     assert_eq!(refunds, [refund], "performed at the provider: 1");
-}
-
-/// localstripe charges only customers with a card.
-async fn local_charge(shop: &Shop, url: &str) -> String {
-    let http = reqwest::Client::builder().no_proxy().build().expect("a client");
-    let post = async |path: &str, form: String| -> serde_json::Value {
-        let request = http.post(format!("{url}/v1/{path}")).bearer_auth("sk_test_123").body(form);
-        let request = request.header("content-type", "application/x-www-form-urlencoded");
-        let answer = request.send().await.expect("an answer").bytes().await.expect("a body");
-        serde_json::from_slice(&answer).expect("JSON")
-    };
-    let card = "card[number]=4242424242424242&card[exp_month]=12&card[exp_year]=2030&card[cvc]=123";
-    let token = post("tokens", card.to_owned()).await;
-    let source = token["id"].as_str().expect("a token");
-    let customer = post("customers", format!("email={}@example.com&source={source}", unique())).await;
-    let customer = customer["id"].as_str().expect("a customer");
-    let form = format!("amount=1000&currency=usd&customer={customer}");
-    let charge = post("charges", form).await["id"].as_str().expect("a charge").to_owned();
-    let charges = shop.client.charges().list(customer).await.expect("a list");
-    assert_eq!(charges.len(), 1);
-    charge
 }

@@ -61,6 +61,7 @@ CREATE TABLE effectual_effects (
     settled_at          bigint,
     retain_until        bigint,
 
+    late_success        boolean NOT NULL DEFAULT false,
     double_suspected    boolean NOT NULL DEFAULT false,
     revision            bigint  NOT NULL DEFAULT 1 CHECK (revision >= 1),
 

@@ -57,6 +57,7 @@ CREATE TABLE effectual_effects (
     settled_at          INTEGER,
     retain_until        INTEGER,
 
+    late_success        INTEGER NOT NULL DEFAULT 0 CHECK (late_success IN (0, 1)),
     double_suspected    INTEGER NOT NULL DEFAULT 0 CHECK (double_suspected IN (0, 1)),
     revision            INTEGER NOT NULL DEFAULT 1 CHECK (revision >= 1),
 
@@ -138,10 +139,9 @@ CREATE TABLE effectual_evidence (
     verdict             TEXT    NOT NULL CHECK (verdict IN ('performed', 'refused', 'not_performed', 'unknown')),
     payload             BLOB,
     payload_codec       TEXT,
+    UNIQUE (digest, attempt, fence, verdict),
     CHECK ((payload IS NULL) = (payload_codec IS NULL))
 );
-
-CREATE INDEX effectual_evidence_by_effect ON effectual_evidence (digest);
 
 -- What operators did, and why.
 CREATE TABLE effectual_audit (

@@ -289,13 +289,16 @@ fn settle(record: &EffectRecord, owner: &Owner, change: &Change, now: LedgerTime
     next.lease_until = now;
     next.doubt = None;
     next.not_before = None;
-    next.outcome = Some(StoredOutcome {
+    let outcome = StoredOutcome {
         kind: *kind,
         body: body.clone(),
         provider_replay: *provider_replay,
         settled_at: now,
         retain_until: now.saturating_add(*retain_ms),
-    });
+    };
+    // What a look-up found, with the attempt closed before, is no second success.
+    next.double_suspected |= record.late_success && record.end.is_none() && is_success_of_its_own(&outcome);
+    next.outcome = Some(outcome);
     applied(next)
 }
 
@@ -325,9 +328,15 @@ fn stale(record: &EffectRecord, owner: &Owner, change: &Change, now: LedgerTime)
         return Transition::read(reply);
     };
     let mut next = record.next();
-    let other_success = record.outcome.as_ref().is_some_and(|outcome| outcome.kind == OutcomeKind::Success);
-    next.double_suspected |= other_success && evidence.verdict == AttemptVerdict::Performed;
+    let late_success = evidence.verdict == AttemptVerdict::Performed;
+    next.late_success |= late_success;
+    next.double_suspected |= late_success && record.outcome.as_ref().is_some_and(is_success_of_its_own);
     Transition::write(reply, Write { effect: next, closed: None, evidence: Some(evidence) })
+}
+
+/// Whether an outcome says that its own attempt performed the effect, and not that an earlier request had.
+fn is_success_of_its_own(outcome: &StoredOutcome) -> bool {
+    outcome.kind == OutcomeKind::Success && !outcome.provider_replay
 }
 
 fn evidence_of(owner: &Owner, change: &Change, now: LedgerTime) -> Option<Evidence> {

@@ -193,6 +193,7 @@ fn first_claim(request: &ClaimRequest, now: LedgerTime) -> Transition<Claim> {
         accepted: None,
         not_before: None,
         outcome: None,
+        late_success: false,
         double_suspected: false,
         revision: 1,
     };

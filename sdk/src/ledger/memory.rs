@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use super::{
     Change, Changed, Claim, ClaimRequest, EffectHistory, Ledger, LedgerError, LedgerErrorKind, Owner, change,
     claim,
-    record::LedgerTime,
+    record::{Evidence, LedgerTime},
     transition::{Transition, Write},
 };
 use crate::{clock, identity::EffectId};
@@ -57,6 +57,12 @@ impl MemoryLedger {
             });
             history.effect = effect;
             history.closed.extend(closed);
+            // A change that is repeated because its acknowledgement was lost brings its evidence again.
+            let known = |new: &Evidence| {
+                let of = |evidence: &Evidence| (evidence.attempt, evidence.fence, evidence.verdict);
+                history.evidence.iter().any(|old| of(old) == of(new))
+            };
+            let evidence = evidence.filter(|evidence| !known(evidence));
             history.evidence.extend(evidence);
         }
         transition.reply

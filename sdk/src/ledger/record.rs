@@ -204,6 +204,8 @@ pub struct EffectRecord {
     pub not_before: Option<LedgerTime>,
     /// The final answer, of a completed effect.
     pub outcome: Option<StoredOutcome>,
+    /// Whether an attempt behind a raised fence brought evidence of success.
+    pub late_success: bool,
     /// Whether two attempts each brought evidence of success.
     pub double_suspected: bool,
     /// Rises with every write of the row: what the compare of each compare-and-set looks at, besides state and fence.

@@ -91,6 +91,7 @@ pub(super) fn effect(row: EffectRow<'_>) -> Read<EffectRecord> {
             _ => None,
         },
         not_before: row.not_before,
+        late_success: have(row.late_success, "late_success")?,
         double_suspected: have(row.double_suspected, "double_suspected")?,
         revision: have(row.revision, "revision")?,
     })

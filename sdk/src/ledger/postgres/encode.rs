@@ -60,6 +60,7 @@ pub(super) fn effect(record: &EffectRecord) -> EffectRow<'_> {
         lease_until: Some(record.lease_until),
         attempt_timeout_ms: Some(record.attempt_timeout_ms),
         not_before: record.not_before,
+        late_success: Some(record.late_success),
         double_suspected: Some(record.double_suspected),
         revision: Some(record.revision),
         ..EffectRow::default()

@@ -190,6 +190,7 @@ table! {
         provider_replay: Option<bool>, Later;
         settled_at: Option<i64>, Later time;
         retain_until: Option<i64>, Later time;
+        late_success: Option<bool>, Later;
         double_suspected: Option<bool>, Later;
         revision: Option<i64>, Kept;
     }

@@ -12,7 +12,8 @@ const FIXED: &str =
 const CURRENT: &str = "first_send_at, state, fence, attempt, token, class, run, node, invocation, started_at, \
     lease_until, attempt_timeout_ms, ended_at, verdict, send_digest, key_taken, doubt_attempt, doubt_since, \
     doubt_class, doubt_acts_until, doubt_send_digest, accepted_handle, accepted_poll_after, not_before, outcome_kind, \
-    payload, payload_codec, absent_reason, provider_replay, settled_at, retain_until, double_suspected, revision";
+    payload, payload_codec, absent_reason, provider_replay, settled_at, retain_until, late_success, \
+    double_suspected, revision";
 
 /// What the compare of a compare-and-set looks at. The order is that of [`bind_seen`](super::row::bind_seen).
 const SEEN: &str = "seen_digest, seen_revision, seen_state, seen_fence";

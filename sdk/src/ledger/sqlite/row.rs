@@ -98,10 +98,12 @@ pub(super) fn effect(columns: &mut Columns<'_>) -> Result<EffectRecord, LedgerEr
         accepted: accepted(columns)?,
         not_before: columns.get()?,
         outcome: None,
+        late_success: false,
         double_suspected: false,
         revision: 0,
     };
     record.outcome = outcome(columns)?;
+    record.late_success = columns.get()?;
     record.double_suspected = columns.get()?;
     record.revision = columns.get()?;
     Ok(record)
@@ -241,7 +243,10 @@ pub(super) fn bind_current<'q>(query: Bound<'q>, record: &'q EffectRecord) -> Bo
         .bind(accepted.map(|accepted| accepted.handle.as_str()))
         .bind(accepted.map(|accepted| accepted.poll_after))
         .bind(record.not_before);
-    bind_outcome(query, record.outcome.as_ref()).bind(record.double_suspected).bind(record.revision)
+    bind_outcome(query, record.outcome.as_ref())
+        .bind(record.late_success)
+        .bind(record.double_suspected)
+        .bind(record.revision)
 }
 
 /// Binds a closed attempt, behind its effect's digest.

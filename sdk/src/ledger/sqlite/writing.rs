@@ -126,6 +126,7 @@ async fn beside(conn: &mut SqliteConnection, judged: &Judged) -> sqlx::Result<()
     Ok(())
 }
 
+/// A change that is repeated because its acknowledgement was lost brings its evidence again.
 async fn insert_evidence(
     conn: &mut SqliteConnection,
     digest: &[u8],
@@ -134,7 +135,8 @@ async fn insert_evidence(
     let payload = evidence.payload.as_ref();
     sqlx::query(
         "INSERT INTO effectual_evidence (digest, attempt, fence, at, verdict, payload, payload_codec)
-         VALUES (?, ?, ?, ?, ?, ?, ?)",
+         VALUES (?, ?, ?, ?, ?, ?, ?)
+         ON CONFLICT (digest, attempt, fence, verdict) DO NOTHING",
     )
     .bind(digest)
     .bind(evidence.attempt)

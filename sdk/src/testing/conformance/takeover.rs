@@ -81,8 +81,11 @@ pub async fn a_stale_owner_changes_nothing(ledger: &dyn Ledger) {
 pub async fn a_stale_answer_is_kept_as_evidence(ledger: &dyn Ledger) {
     let (_, first, second) = taken_over(ledger).await;
     stale(ledger, &Owner::of(&first), &success(b"late")).await;
+    // Once more, as after a lost acknowledgement.
+    stale(ledger, &Owner::of(&first), &success(b"late")).await;
     let kept = history(ledger, &first.id).await;
-    assert_eq!(kept.effect, EffectRecord { revision: kept.effect.revision, ..second.clone() });
+    let revision = kept.effect.revision;
+    assert_eq!(kept.effect, EffectRecord { revision, late_success: true, ..second.clone() });
     let [evidence] = kept.evidence.as_slice() else { panic!("one evidence, not {:?}", kept.evidence) };
     assert_eq!(
         (evidence.attempt, evidence.fence, evidence.verdict),
@@ -102,6 +105,11 @@ pub async fn two_successes_are_marked(ledger: &dyn Ledger) {
     let Claim::Settled(replay) = claim(ledger, &again(&request)).await else { panic!("it is stored") };
     assert!(replay.double_suspected);
     assert_eq!(replay.outcome, settled.outcome, "the outcome stays the second attempt's");
+
+    let (_, first, second) = taken_over(ledger).await;
+    stale(ledger, &Owner::of(&first), &success(b"1")).await;
+    let settled = apply(ledger, &second, &success(b"2")).await;
+    assert!(settled.double_suspected, "also if the late one comes first");
 }
 
 /// What an owner says it saw is only a hint: outdated, it is neither stored on top of nor answered from.
