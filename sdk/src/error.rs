@@ -272,7 +272,7 @@ impl ProviderCalled {
     fn sentence(self) -> &'static str {
         match self {
             Self::No => "the provider was not called by this call",
-            Self::Yes => "the provider was called",
+            Self::Yes => "the provider was called or tried, and what came of it is known",
             Self::Maybe => "the provider may have been called",
         }
     }
