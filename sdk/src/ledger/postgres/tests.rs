@@ -3,7 +3,7 @@
 use super::{
     encode, sql,
     table::{AttemptRow, Column, EffectRow, EvidenceRow, Role, Table, TouchRow},
-    time::{CLOCK, may_be_symbolic, resolve},
+    time::{CLOCK, limit, may_be_symbolic, resolve},
 };
 use crate::{
     Keying, RecoveryClass,
@@ -140,14 +140,21 @@ fn an_end_beside_an_older_doubt_may_not_be_judged_at_the_symbolic_time() {
 
 #[test]
 fn what_lasts_for_ever_is_no_symbolic_time() {
-    let change = settle(AttemptVerdict::Performed, OutcomeKind::Success, i64::MAX - CLOCK);
-    let mut settled = stored(&first(NOW), &change, CLOCK).expect("settled").effect;
-    resolve(&mut settled, NOW);
-    let once = settled.clone();
-    resolve(&mut settled, NOW + 1);
-    assert_eq!(settled, once);
-    let kept = settled.outcome.expect("an outcome");
-    assert!(kept.retain_until > NOW * 1_000 && !kept.is_expired(NOW * 1_000));
+    for retain_ms in [i64::MAX, i64::MAX - CLOCK, 1 << 60, (1 << 61) + 7] {
+        let change = settle(AttemptVerdict::Performed, OutcomeKind::Success, retain_ms);
+        for now in [CLOCK, NOW] {
+            let mut settled = stored(&first(NOW), &change, now).expect("settled").effect;
+            if now == CLOCK {
+                resolve(&mut settled, NOW)
+            } else {
+                limit(&mut settled)
+            }
+            let once = settled.clone();
+            resolve(&mut settled, NOW + 1);
+            assert_eq!(settled, once);
+            assert_eq!(settled.outcome.map(|kept| kept.retain_until), Some(i64::MAX), "{retain_ms} at {now}");
+        }
+    }
 }
 
 /// A first claim hands over only the columns that it sets: all others have to be null or their default.

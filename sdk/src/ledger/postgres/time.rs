@@ -12,8 +12,8 @@ pub(super) const CLOCK: LedgerTime = 1 << 61;
 /// Times from here on are [`CLOCK`] and what was added to it or taken from it.
 const SYMBOLIC_FROM: LedgerTime = 1 << 60;
 
-/// The latest time that is stored, in 36 million years: what lasts for ever lasts until then.
-const LAST: LedgerTime = SYMBOLIC_FROM - 1;
+/// Never: what is later than any real time, in 36 million years, and what nothing is added to.
+const NEVER: LedgerTime = LedgerTime::MAX;
 
 /// The clock of the database, in milliseconds since the Unix epoch.
 pub(super) const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
@@ -27,21 +27,24 @@ pub(super) fn may_be_symbolic(seen: &EffectRecord, change: &Change) -> bool {
 
 /// The SQL that puts the time of the relation `clock` into a value that may be symbolic.
 pub(super) fn resolved_sql(value: &str) -> String {
-    let resolved = format!("LEAST(clock.ms + ({value} - {CLOCK}), {LAST})");
-    format!("CASE WHEN {value} >= {SYMBOLIC_FROM} THEN {resolved} ELSE {value} END")
+    let resolved = format!("clock.ms + ({value} - {CLOCK})");
+    let capped = format!("CASE WHEN {resolved} < {SYMBOLIC_FROM} THEN {resolved} ELSE {NEVER} END");
+    // Null is neither, and stays null.
+    format!("CASE WHEN {value} >= {SYMBOLIC_FROM} AND {value} < {NEVER} THEN {capped} ELSE {value} END")
 }
 
 /// Puts `now` into every symbolic time of a row, as the statement that stored it did.
 pub(super) fn resolve(record: &mut EffectRecord, now: LedgerTime) {
-    for time in times(record).filter(|time| **time >= SYMBOLIC_FROM) {
-        *time = (now + (*time - CLOCK)).min(LAST);
+    for time in times(record).filter(|time| (SYMBOLIC_FROM..NEVER).contains(*time)) {
+        let resolved = now + (*time - CLOCK);
+        *time = if resolved < SYMBOLIC_FROM { resolved } else { NEVER };
     }
 }
 
 /// Keeps the times of a row that was judged at a real time from being taken for symbolic ones.
 pub(super) fn limit(record: &mut EffectRecord) {
-    for time in times(record) {
-        *time = (*time).min(LAST);
+    for time in times(record).filter(|time| **time >= SYMBOLIC_FROM) {
+        *time = NEVER;
     }
 }
 
