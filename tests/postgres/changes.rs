@@ -9,6 +9,7 @@ use effectual::{
         record::{AttemptVerdict, OutcomeKind, State},
     },
 };
+use effectual_tests::wait;
 use tokio::task::JoinSet;
 
 use crate::{apply, database, ended, execute, in_run, ledger, number, raw, request, settle, token, win};
@@ -229,4 +230,34 @@ async fn a_refusal_beside_an_older_doubt_is_evidence() {
         history.evidence.iter().map(|kept| kept.verdict).collect::<Vec<_>>(),
         [AttemptVerdict::Refused]
     );
+}
+
+#[tokio::test]
+async fn no_statement_reads_a_whole_table() {
+    let Some(database) = database("index scans").await else { return };
+    let ledger = Arc::new(ledger(&database).await);
+    let mut crowd = JoinSet::new();
+    for n in 0..300 {
+        let ledger = Arc::clone(&ledger);
+        crowd.spawn(async move {
+            let record = win(&ledger, &in_run(&n.to_string(), "a")).await;
+            let record =
+                apply(&ledger, &Owner::of(&record), &end(AttemptVerdict::NotPerformed, true, 0)).await;
+            let record = apply(&ledger, &Owner::of(&record), &open()).await;
+            let owner = Owner { seen: None, ..Owner::of(&record) };
+            apply(&ledger, &owner, &settle(b"1")).await;
+            assert!(matches!(ledger.claim(&in_run(&n.to_string(), "b")).await, Ok(Claim::Settled(_))));
+            assert!(ledger.read(&record.id).await.expect("a read").is_some());
+        });
+    }
+    crowd.join_all().await;
+    // A connection reports what it read when it ends.
+    ledger.close().await;
+    const READ: &str = "SELECT sum(seq_tup_read)::bigint FROM pg_stat_user_tables WHERE relname IN
+        ('effectual_effects', 'effectual_attempts', 'effectual_touches', 'effectual_evidence')";
+    const WRITTEN: &str = "SELECT coalesce(sum(n_tup_ins), 0)::bigint FROM pg_stat_user_tables WHERE relname LIKE 'effectual%s'";
+    let mut observer = raw(&database).await;
+    let limit = std::time::Duration::from_secs(30);
+    wait::until("the statistics", limit, async || number(&mut observer, WRITTEN).await == 900).await;
+    assert_eq!(number(&mut observer, READ).await, 0);
 }
