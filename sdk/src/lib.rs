@@ -1,8 +1,9 @@
-//! Makes an external action safe to retry.
+#![doc = include_str!("docs/index.md")]
 
 mod clock;
 mod context;
 pub mod descriptor;
+pub mod docs;
 mod error;
 pub mod executor;
 mod expansion;
@@ -53,3 +54,8 @@ pub mod __private {
         },
     };
 }
+
+/// The code in the README is compiled.
+#[cfg(all(doctest, feature = "sqlite", feature = "stripe"))]
+#[doc = include_str!("../../README.md")]
+struct Readme;

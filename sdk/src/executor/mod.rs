@@ -1,4 +1,4 @@
-//! The life of a call: [`call`] freezes it, [`drive`] claims, [`perform`] makes attempts and settles.
+//! The life of a call: `call` freezes it, `drive` claims, `perform` makes attempts and settles.
 
 mod attempt;
 mod background;

@@ -1,0 +1,35 @@
+//! The pages behind the interface: what is promised, how it works, and how to run it.
+//!
+//! Begin with [`guarantees`]. [`identity`](crate::identity) has its page on the module itself.
+
+/// What holds, what enforces it, and the test that shows it.
+#[doc = include_str!("guarantees.md")]
+pub mod guarantees {}
+
+/// The states of an effect, and who moves them on.
+#[doc = include_str!("state_machine.md")]
+pub mod state_machine {}
+
+/// What an attempt's end means, and what is tried again.
+#[doc = include_str!("retries.md")]
+pub mod retries {}
+
+/// Profiles, provider keys, look-ups, and writing an adapter.
+#[doc = include_str!("providers.md")]
+pub mod providers {}
+
+/// Where effects are kept: SQLite, PostgreSQL, memory.
+#[doc = include_str!("ledgers.md")]
+pub mod ledgers {}
+
+/// Ending a process without losing an effect.
+#[doc = include_str!("shutdown.md")]
+pub mod shutdown {}
+
+/// Errors and what to do, spans and events, escaped effects.
+#[doc = include_str!("operations.md")]
+pub mod operations {}
+
+/// The rooms of the crate, who may import whom, the vocabulary, and what is left out.
+#[doc = include_str!("architecture.md")]
+pub mod architecture {}
