@@ -173,8 +173,9 @@ impl EffectContext {
     }
 
     /// Stores the handle of an action that the provider accepted and has not finished (a job, batch or resource id),
-    /// before it returns. From then on the effect is recovered only by that handle; nothing is submitted again. The body
-    /// then returns any error: the caller gets [`ErrorKind::Accepted`](crate::ErrorKind::Accepted).
+    /// before it returns. From then on nothing is submitted again, and every caller gets the handle. `poll_after` is when
+    /// it is worth asking, from now. The body then returns any unknown error: the caller gets
+    /// [`ErrorKind::Accepted`](crate::ErrorKind::Accepted). The library does not poll the handle yet.
     ///
     /// # Errors
     /// [`LedgerError`]: the handle was not stored. Return an unknown end.

@@ -37,7 +37,8 @@ pub enum RecoveryClass {
     Resend,
     /// The provider can be asked: the look-up runs before anything is sent again.
     Reconcile,
-    /// The effect is SQL in the ledger's own database and commits together with its outcome.
+    /// The effect is SQL in the ledger's own database and commits together with its outcome. Not there yet: the
+    /// attribute does not take it, and it is judged as [`Hold`](Self::Hold).
     Transactional,
     /// Never sent again by itself: an operator resolves it.
     Hold,

@@ -7,7 +7,7 @@ use crate::{
     identity::EffectId,
 };
 
-/// How a call ended without a value.
+/// How a call ended without a value. [`docs::operations`](crate::docs::operations#errors) has a table of all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -21,18 +21,20 @@ pub enum ErrorKind {
     /// Another caller holds the claim. The provider was not called by this call. Call again after
     /// [`EffectError::retry_after`], which is the rest of the lease.
     InFlight,
-    /// An attempt may have performed it and no outcome is stored. Nothing is sent again by itself: look at the
-    /// provider, then resolve the effect. Do not repeat the action by other means.
+    /// An attempt may have performed it and no outcome is stored. Do not repeat the action by other means. With
+    /// [`EffectError::retry_after`] a later call goes on by itself, as the effect's class allows; otherwise see
+    /// [what to do](crate::docs::operations#an-escaped-effect).
     Escaped,
-    /// The provider accepted it and works on it. Call again after [`EffectError::retry_after`]: the handle is
-    /// polled, and nothing is submitted again.
+    /// The provider accepted it and works on it. Ask the provider by [`EffectError::handle`]: later calls give the
+    /// handle again, and nothing is submitted again. The library does not poll it yet.
     Accepted,
     /// The same identity was asked for with other arguments. The provider was not called by this call. Either the
     /// arguments are wrong, or the action is another one and lacks a key field.
     Mismatch,
     /// The outcome is past its retention: it was performed or refused, and the answer is no longer kept.
     Expired,
-    /// A record of another key-schema version may be the same effect and cannot prove it. Not performed.
+    /// A record of another key-schema version may be the same effect and cannot prove it. Not performed. Not returned
+    /// yet: records of other versions are not looked for.
     SchemaAmbiguous,
     /// Performed, but the value is not available: it could not be encoded, was over the size limit, or cannot be
     /// decoded by this binary. Never performed again.
@@ -178,7 +180,8 @@ impl<E> EffectError<E> {
         self.0.effect.as_ref()
     }
 
-    /// How long to wait before the next call, where that is known. Zero means that a call may follow at once.
+    /// How long to wait before the next call, where that is known, to the millisecond where the ledger keeps it. Zero
+    /// means that a call may follow at once.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.0.retry_after

@@ -61,7 +61,7 @@ impl ExecutorBuilder {
         }
     }
 
-    /// How long one attempt may take. Default 15 s.
+    /// How long one attempt may take, above 0. Default 15 s. Past it the body is aborted and its end is unknown.
     pub fn attempt_timeout(mut self, attempt_timeout: Duration) -> Self {
         self.defaults.attempt_timeout = attempt_timeout;
         self
@@ -86,13 +86,14 @@ impl ExecutorBuilder {
         self
     }
 
-    /// How calls retry.
+    /// How calls retry; [`RetryPolicy`] has the defaults.
     pub fn retry(mut self, retry: RetryPolicy) -> Self {
         self.defaults.retry = retry;
         self
     }
 
-    /// How long an outcome is kept. Default 30 days, at least 14.
+    /// How long an outcome is kept. Default 30 days; at least 14, and no shorter than the retry policy's `elapsed_max` or
+    /// a provider's window. After that a call gets [`ErrorKind::Expired`](crate::ErrorKind::Expired).
     pub fn retention(mut self, retention: Duration) -> Self {
         self.defaults.retention = retention;
         self
