@@ -129,8 +129,8 @@ impl ExecutorBuilder {
     ///
     /// # Errors
     /// [`ConfigError`], naming the fields: outside a Tokio runtime, a retention under 14 days, a lease that leaves no
-    /// room for a request, `resend` without a documented window, two functions with one operation name, a profile that
-    /// contradicts itself.
+    /// room for a request, `resend` without a documented window, a profile of class `reconcile` without a provider to
+    /// ask, two functions with one operation name, a profile that contradicts itself.
     pub fn build(self) -> Result<Executor, ConfigError> {
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| {
             ConfigError(

@@ -78,7 +78,10 @@ impl PostgresLedger {
     /// Connects with the default settings to `postgres://user:password@host:port/database`.
     ///
     /// # Errors
-    /// See [`PostgresLedgerBuilder::connect`].
+    /// As [`PostgresLedgerBuilder::connect`].
+    ///
+    /// # Cancel safety
+    /// As [`PostgresLedgerBuilder::connect`].
     pub async fn connect(url: impl Into<String>) -> Result<Self, LedgerError> {
         Self::builder(url).connect().await
     }
