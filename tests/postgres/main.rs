@@ -66,6 +66,7 @@ fn request(name: &str) -> ClaimRequest {
         operation: "refund".into(),
         keying: Keying::BusinessIdentity,
         key_version: 1,
+        identities: effectual::ledger::identities::Identities::default(),
         provider: Some("stripe".into()),
         provider_key: format!("key of {name}"),
         fingerprints: vec![amount],

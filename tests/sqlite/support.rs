@@ -43,6 +43,7 @@ pub(crate) fn request(number: u64, token: u64) -> ClaimRequest {
         operation: "refund-order".to_owned(),
         keying: Keying::BusinessIdentity,
         key_version: 1,
+        identities: effectual::ledger::identities::Identities::default(),
         provider: None,
         provider_key: format!("key-{number}"),
         fingerprints: vec![ArgumentDigest { name: "amount".into(), digest: [1; 32], key_id: None }],

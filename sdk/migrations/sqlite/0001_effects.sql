@@ -95,6 +95,7 @@ CREATE TABLE effectual_effects (
         CASE WHEN state = 'escaped' THEN doubt_attempt IS NOT NULL ELSE 1 END)
 );
 
+CREATE INDEX effectual_effects_by_alias ON effectual_effects (alias_of) WHERE alias_of IS NOT NULL;
 CREATE INDEX effectual_effects_by_run ON effectual_effects (run) WHERE run IS NOT NULL;
 
 -- Closed attempts: written when the effect's attempt number changes, never before.

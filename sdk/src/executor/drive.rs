@@ -97,6 +97,7 @@ impl Call {
             operation: descriptor.operation.to_owned(),
             keying: descriptor.keying,
             key_version: descriptor.version,
+            identities: self.identities.clone(),
             provider: descriptor.provider.map(|provider| provider.name.to_owned()),
             provider_key: settings.key_form.derive(&self.id, self.scope.core.provider_key_secret.as_deref()),
             fingerprints: self.fingerprints.clone(),

@@ -1,6 +1,7 @@
 //! The claim: the one function through which every path wins the right to perform an effect.
 
 use super::{
+    identities::Identities,
     record::{AttemptEnd, AttemptToken, AttemptVerdict, Doubt, EffectRecord, LedgerTime, Place, State},
     transition::{Transition, Write},
 };
@@ -20,6 +21,8 @@ pub struct ClaimRequest {
     pub keying: Keying,
     /// The key-schema version of the identity.
     pub key_version: u32,
+    /// Earlier identities of the same call; empty but after a raised key-schema version.
+    pub identities: Identities,
     /// The provider's pinned name.
     pub provider: Option<String>,
     /// The provider key for a first claim; a stored one stays in use.
@@ -69,6 +72,8 @@ pub enum Claim {
     Settled(Box<EffectRecord>),
     /// The outcome is past its retention.
     Expired,
+    /// A record of another key-schema version may be the same effect and cannot prove it.
+    SchemaAmbiguous,
     /// These arguments differ from the recorded ones.
     Mismatch {
         /// Their names.

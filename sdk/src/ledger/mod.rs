@@ -6,6 +6,7 @@
 pub mod change;
 pub mod claim;
 mod error;
+pub mod identities;
 mod memory;
 mod names;
 #[cfg(feature = "postgres")]

@@ -25,6 +25,7 @@ fn request() -> ClaimRequest {
         operation: "refund".into(),
         keying: Keying::BusinessIdentity,
         key_version: 1,
+        identities: crate::ledger::identities::Identities::default(),
         provider: Some("stripe".into()),
         provider_key: "key".into(),
         fingerprints: Vec::new(),

@@ -49,7 +49,8 @@ impl Sized {
 /// The statements of the hot path.
 #[derive(Debug)]
 pub(super) struct Statements {
-    /// (digest, run) → whether the run has met the effect, and the row.
+    /// (digest, run) → whether the run has met the effect, the digest as asked, and the row, which may be that of the
+    /// effect that the digest is a further identity of.
     pub(super) read: Sized,
     /// Fixed and current columns → digest, where it was absent.
     pub(super) insert: Sized,
@@ -68,10 +69,11 @@ impl Statements {
                 format!(
                     "WITH asked (digest, run) AS (VALUES {values})
                      SELECT CASE WHEN asked.run IS NULL OR asked.run IS e.run THEN 1 ELSE
-                         EXISTS (SELECT 1 FROM effectual_touches t WHERE t.run = asked.run AND t.digest = asked.digest)
+                         EXISTS (SELECT 1 FROM effectual_touches t WHERE t.run = asked.run AND t.digest = e.digest)
                          OR EXISTS (SELECT 1 FROM effectual_attempts a
-                             WHERE a.digest = asked.digest AND a.run = asked.run) END, {row}
-                     FROM asked CROSS JOIN effectual_effects AS e ON e.digest = asked.digest"
+                             WHERE a.digest = e.digest AND a.run = asked.run) END, asked.digest AS asked, {row}
+                     FROM asked CROSS JOIN effectual_effects AS x ON x.digest = asked.digest
+                     CROSS JOIN effectual_effects AS e ON e.digest = coalesce(x.alias_of, x.digest)"
                 )
             }),
             insert: Sized::new(fixed + current, |values| {

@@ -6,12 +6,13 @@ use async_trait::async_trait;
 use sqlx::{Connection, SqliteConnection};
 
 use super::{
-    checkpoint::Progress, columns::Statements, error::Failure, judging, open, settings::Settings, writing,
+    among, checkpoint::Progress, columns::Statements, error::Failure, judging, open, settings::Settings,
+    writing,
 };
 use crate::{
     clock::{Moment, Until},
     ledger::{
-        LedgerError,
+        ClaimRequest, LedgerError,
         writer::{Command, LedgerIo, Reply},
     },
 };
@@ -32,8 +33,23 @@ pub(super) struct Io {
 #[async_trait]
 impl LedgerIo for Io {
     async fn apply(&mut self, batch: &[Command]) -> Answers {
-        let batch: Vec<_> = batch.iter().collect();
-        let failure = match self.patiently(&batch).await {
+        let plain: Vec<_> = batch.iter().filter(|command| !command.has_earlier_identities()).collect();
+        let mut plain = self.batch(&plain).await.into_iter();
+        let mut answers = Vec::with_capacity(batch.len());
+        for command in batch {
+            if command.has_earlier_identities() {
+                answers.extend(self.batch(&[command]).await);
+            } else {
+                answers.extend(plain.next());
+            }
+        }
+        answers
+    }
+}
+
+impl Io {
+    async fn batch(&mut self, batch: &[&Command]) -> Answers {
+        let failure = match self.patiently(batch).await {
             Ok(answers) => return answers,
             Err(failure) => failure,
         };
@@ -42,16 +58,14 @@ impl LedgerIo for Io {
         }
         let mut answers = Vec::with_capacity(batch.len());
         for command in batch {
-            match self.patiently(&[command]).await {
+            match self.patiently(&[*command]).await {
                 Ok(answer) => answers.extend(answer),
                 Err(failure) => answers.push(Err(failure.error())),
             }
         }
         answers
     }
-}
 
-impl Io {
     pub(super) fn new(settings: Arc<Settings>, progress: Arc<Progress>, conn: SqliteConnection) -> Self {
         Self { settings, statements: Statements::new(), progress, conn: Some(conn) }
     }
@@ -91,7 +105,25 @@ impl Io {
         Err(failure)
     }
 
+    /// A claim that has earlier identities is looked for under all of them while nobody else writes.
+    async fn run_among(&self, conn: &mut SqliteConnection, request: &ClaimRequest) -> sqlx::Result<Answers> {
+        let _turn = self.progress.turn().await;
+        sqlx::query("BEGIN IMMEDIATE").execute(&mut *conn).await?;
+        let (answer, writes) = among::claim(conn, &self.statements, request, self.settings.now()).await?;
+        let end = if writes { "COMMIT" } else { "ROLLBACK" };
+        sqlx::query(end).execute(&mut *conn).await?;
+        Ok(vec![answer])
+    }
+
     async fn run(&self, conn: &mut SqliteConnection, batch: &[&Command]) -> sqlx::Result<Answers> {
+        if let [Command::Claim(request)] = batch
+            && batch[0].has_earlier_identities()
+        {
+            return self.run_among(conn, request).await;
+        }
+        if batch.is_empty() {
+            return Ok(Vec::new());
+        }
         let now = || self.settings.now();
         let mut judged = judging::judge(conn, &self.statements, batch, true, now).await?;
         if !judged.iter().any(writing::Judged::writes) {
@@ -106,19 +138,29 @@ impl Io {
             writing::store(conn, &self.statements, &judged).await?
         };
         if !missed.is_empty() {
-            let commands: Vec<_> = missed.iter().map(|position| batch[*position]).collect();
-            let again = judging::judge(conn, &self.statements, &commands, false, now).await?;
-            // Nobody else writes while the lock is held, so that this judgement stands.
-            if !writing::store(conn, &self.statements, &again).await?.is_empty() {
-                return Err(sqlx::Error::Protocol("a row changed under the write lock".to_owned()));
-            }
-            for (position, again) in missed.into_iter().zip(again) {
-                judged[position] = again;
+            // One after the other: two identities of the batch may name one effect.
+            for position in missed {
+                judged[position] = self.judge_again(conn, batch[position]).await?;
             }
         }
         sqlx::query("COMMIT").execute(&mut *conn).await?;
         self.progress.wrote(&judged);
         Ok(judged.into_iter().map(|judged| judged.reply).collect())
+    }
+
+    /// Nobody else writes while the lock is held, so that this judgement stands.
+    async fn judge_again(
+        &self,
+        conn: &mut SqliteConnection,
+        command: &Command,
+    ) -> sqlx::Result<writing::Judged> {
+        let now = || self.settings.now();
+        let mut again = judging::judge(conn, &self.statements, &[command], false, now).await?;
+        let stored = writing::store(conn, &self.statements, &again).await?.is_empty();
+        match again.pop() {
+            Some(judged) if stored => Ok(judged),
+            _ => Err(sqlx::Error::Protocol("a row changed under the write lock".to_owned())),
+        }
     }
 
     /// Closes the connection; SQLite moves the log into the file where no other process has it open.

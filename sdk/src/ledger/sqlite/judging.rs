@@ -9,16 +9,17 @@ use super::{
     row::{self, Columns, unreadable},
     writing::{Judged, Seen, Touch},
 };
+use crate::identity::{EffectId, RunId};
 use crate::ledger::{
-    LedgerError, change, claim,
+    ClaimRequest, LedgerError, change, claim,
     record::{EffectRecord, LedgerTime},
     transition::Transition,
     writer::{Command, Reply},
 };
 
 /// A row as it was read, and whether the asking run has met its effect.
-struct Found {
-    record: EffectRecord,
+pub(super) struct Found {
+    pub(super) record: EffectRecord,
     met: bool,
 }
 
@@ -65,23 +66,37 @@ fn on_row(command: &Command, rows: &mut Rows, now: LedgerTime) -> Judged {
         Err(error) => return Judged::failed(error),
     };
     let current = found.as_ref().map(|found| &found.record);
-    if current.is_some_and(|record| record.id != *command.id()) {
+    if current.is_some_and(|record| record.id.tenant() != command.id().tenant()) {
         return Judged::failed(unreadable("its tenant is another than the one asked for"));
     }
-    let seen = current.map(Seen::of);
     match command {
-        Command::Change(owner, change) => changed(change::judge(current, owner, change, now), seen),
-        Command::Claim(request) => {
-            let transition = claim::judge(current, request, now);
-            let touches = transition.touch && found.as_ref().is_some_and(|found| !found.met);
-            let touch = touches.then(|| Touch {
-                digest: *request.id.digest(),
-                place: request.place.clone(),
-                at: now,
-            });
-            Judged { reply: Ok(Reply::Claim(transition.reply)), write: transition.write, seen, touch }
+        Command::Change(owner, change) => {
+            changed(change::judge(current, owner, change, now), current.map(Seen::of))
         }
+        Command::Claim(request) => claimed(request, found.as_ref(), now),
     }
+}
+
+/// The judgement of a claim on the row that was found for it.
+pub(super) fn claimed(request: &ClaimRequest, found: Option<&Found>, now: LedgerTime) -> Judged {
+    let current = found.map(|found| &found.record);
+    let transition = claim::judge(current, request, now);
+    let met = found.filter(|found| transition.touch && !found.met);
+    let touch =
+        met.map(|found| Touch { digest: *found.record.id.digest(), place: request.place.clone(), at: now });
+    let seen = current.map(Seen::of);
+    Judged { reply: Ok(Reply::Claim(transition.reply)), write: transition.write, seen, touch }
+}
+
+/// What one identity names, for a claim of a run.
+pub(super) async fn find(
+    conn: &mut SqliteConnection,
+    statements: &Statements,
+    id: &EffectId,
+    run: Option<&RunId>,
+) -> sqlx::Result<Option<Result<Found, LedgerError>>> {
+    let query = sqlx::query(statements.read.of(1)).bind(&id.digest()[..]).bind(run.map(RunId::as_str));
+    Ok(query.fetch_optional(conn).await?.map(|row| found(&row)))
 }
 
 fn changed(transition: Transition<change::Changed>, seen: Option<Seen>) -> Judged {
@@ -104,7 +119,7 @@ async fn read(
             query = query.bind(&command.id().digest()[..]).bind(run.map(|run| run.as_str()));
         }
         for row in query.fetch_all(&mut *conn).await? {
-            let digest = sqlx::Row::try_get::<&[u8], _>(&row, "digest")?;
+            let digest = sqlx::Row::try_get::<&[u8], _>(&row, "asked")?;
             let Ok(digest) = digest.try_into() else { continue };
             rows.insert(digest, found(&row));
         }
@@ -115,5 +130,6 @@ async fn read(
 fn found(row: &sqlx::sqlite::SqliteRow) -> Result<Found, LedgerError> {
     let mut columns = Columns::new(row);
     let met = columns.get()?;
+    let _asked: &[u8] = columns.get()?;
     Ok(Found { met, record: row::effect(&mut columns)? })
 }

@@ -3,6 +3,7 @@
 //! A thread of its own takes what waits, judges it and stores it in one durable commit. Reads have a connection of
 //! their own, and the log is moved into the file in the background.
 
+mod among;
 mod checkpoint;
 mod columns;
 mod error;

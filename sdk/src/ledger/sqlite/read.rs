@@ -88,7 +88,11 @@ impl Statement {
     fn new() -> Self {
         let columns = effect_columns("");
         Self {
-            effect: format!("SELECT {columns} FROM effectual_effects WHERE digest = ?").into(),
+            effect: format!(
+                "SELECT {columns} FROM effectual_effects
+                 WHERE digest = (SELECT coalesce(alias_of, digest) FROM effectual_effects WHERE digest = ?)"
+            )
+            .into(),
             attempts: format!("SELECT {ATTEMPT} FROM effectual_attempts WHERE digest = ? ORDER BY attempt")
                 .into(),
             evidence: "SELECT attempt, fence, at, verdict, payload, payload_codec FROM effectual_evidence \
@@ -114,16 +118,17 @@ async fn history(
         .bind(digest)
         .fetch_optional(&mut *snapshot)
         .await?;
+    let Some(effect) = effect else { return snapshot.rollback().await.map(|()| Ok(None)) };
+    let digest: &[u8] = sqlx::Row::try_get(&effect, "digest")?;
     let closed = sqlx::query(sqlx::AssertSqlSafe(Arc::clone(&statement.attempts)))
         .bind(digest)
         .fetch_all(&mut *snapshot)
         .await?;
     let evidence = sqlx::query(statement.evidence).bind(digest).fetch_all(&mut *snapshot).await?;
     snapshot.commit().await?;
-    let Some(effect) = effect else { return Ok(Ok(None)) };
     Ok((|| {
         let effect = row::effect(&mut Columns::new(&effect))?;
-        if effect.id != *id {
+        if effect.id.tenant() != id.tenant() {
             return Err(unreadable("its tenant is another than the one asked for"));
         }
         let closed =

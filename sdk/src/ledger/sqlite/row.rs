@@ -68,9 +68,7 @@ fn needed<T>(value: Option<T>) -> Result<T, LedgerError> {
 /// The columns of [`effect_columns`](super::columns::effect_columns), from where `columns` stands.
 pub(super) fn effect(columns: &mut Columns<'_>) -> Result<EffectRecord, LedgerError> {
     if columns.get::<Option<&[u8]>>()?.is_some() {
-        return Err(unreadable(
-            "it is a further identity of another effect, which this version does not follow",
-        ));
+        return Err(unreadable("it is a further identity of a further identity"));
     }
     let digest = needed(columns.bytes()?)?;
     let tenant = needed(columns.parsed("tenant", |text| Tenant::parse(text).ok())?)?;

@@ -63,8 +63,11 @@ pub(super) async fn store(
     judged: &[Judged],
 ) -> sqlx::Result<Vec<usize>> {
     let (mut fresh, mut changed) = (Vec::new(), Vec::new());
-    for judged in judged {
+    // Two identities of a batch may name one effect: the second is judged again.
+    let (mut once, mut repeated) = (HashSet::new(), HashSet::new());
+    for (position, judged) in judged.iter().enumerate() {
         match (&judged.write, &judged.seen) {
+            (Some(write), _) if !once.insert(&write.effect.id) => drop(repeated.insert(position)),
             (Some(write), None) => fresh.push(&write.effect),
             (Some(write), Some(seen)) => changed.push((&write.effect, seen)),
             (None, _) => {}
@@ -87,7 +90,8 @@ pub(super) async fn store(
     }
     let mut missed = Vec::new();
     for (position, judged) in judged.iter().enumerate() {
-        if judged.write.as_ref().is_some_and(|write| !stored.contains(&write.effect.id.digest()[..])) {
+        let lost = |write: &Write| !stored.contains(&write.effect.id.digest()[..]);
+        if repeated.contains(&position) || judged.write.as_ref().is_some_and(lost) {
             missed.push(position);
         } else {
             beside(conn, judged).await?;

@@ -34,6 +34,7 @@ pub(super) fn request() -> ClaimRequest {
         operation: "refund-order".to_owned(),
         keying: Keying::BusinessIdentity,
         key_version: 1,
+        identities: crate::ledger::identities::Identities::default(),
         provider: None,
         provider_key: uuid::Uuid::new_v4().simple().to_string(),
         fingerprints: vec![argument("amount", 1)],
