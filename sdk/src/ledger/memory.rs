@@ -48,7 +48,7 @@ impl MemoryLedger {
         }
     }
 
-    fn store<R>(effects: &mut HashMap<EffectId, EffectHistory>, transition: Transition<R>) -> R {
+    pub(super) fn store<R>(effects: &mut HashMap<EffectId, EffectHistory>, transition: Transition<R>) -> R {
         if let Some(Write { effect, closed, evidence }) = transition.write {
             let history = effects.entry(effect.id.clone()).or_insert_with(|| EffectHistory {
                 effect: effect.clone(),

@@ -6,6 +6,8 @@
 pub mod change;
 pub mod claim;
 mod error;
+#[cfg(test)]
+mod judge_model;
 mod memory;
 mod names;
 #[cfg(feature = "postgres")]
