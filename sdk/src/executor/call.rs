@@ -190,16 +190,20 @@ async fn run(call: Call, descriptor: &'static Descriptor) -> (CallEnd, bool) {
             );
             (end, replayed)
         }
-        Err(_) => (lost(&progress).into(), false),
+        Err(error) => (lost(&progress, error.is_panic()).into(), false),
     }
 }
 
-/// The runtime that the executor was built in is gone, and the call's task with it.
-fn lost(progress: &Progress) -> CallError {
-    let text = "the runtime that the executor was built in has been shut down";
+/// The call's task is gone: with the runtime that the executor was built in, or because dropping an argument panicked.
+fn lost(progress: &Progress, panicked: bool) -> CallError {
+    let text = if panicked {
+        "the call's own task panicked"
+    } else {
+        "the runtime that the executor was built in has been shut down"
+    };
     if progress.may_have_performed() {
         return CallError::new(ErrorKind::Escaped).detail(text);
     }
     CallError::new(ErrorKind::Config)
-        .detail(format!("{text}; build the executor in a runtime that outlives its calls"))
+        .detail(format!("{text}; build the executor in a runtime that has a timer and outlives its calls"))
 }

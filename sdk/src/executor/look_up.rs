@@ -59,7 +59,9 @@ impl Claimed<'_> {
             Some(look_up) => {
                 let attempt = Arc::new(self.look_up_attempt());
                 let cx = EffectContext::new(attempt, &self.call.scope);
-                tokio::spawn(look_up(cx))
+                let look_up = look_up.clone();
+                // Inside the task, because arguments are cloned there.
+                tokio::spawn(async move { look_up(cx).await })
             }
             None => self.ask_provider(),
         };
@@ -67,6 +69,7 @@ impl Claimed<'_> {
         tokio::select! {
             answer = &mut task.0 => answer.unwrap_or(Found::Unknown),
             () = clock::sleep(self.call.settings.attempt_timeout) => Found::Unknown,
+            () = self.call.scope.core.reached(Phase::Over) => Found::Unknown,
         }
     }
 

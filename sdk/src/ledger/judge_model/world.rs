@@ -303,7 +303,9 @@ impl World {
                 open(class, false)
             }
             Some(doubt) if doubt.class <= RecoveryClass::Reconcile => {
-                if self.performed > 0 {
+                // Outside the strict lives a look-up may be wrong.
+                let strict = self.classes.len() == STRICT.len();
+                if self.performed > 0 && (strict || !self.random.one_in(3)) {
                     settle(OutcomeKind::Success, true)
                 } else if doubt.acts_until < self.now {
                     open(class, true)

@@ -99,6 +99,7 @@ rules! {
         resend_waits_until_the_doubtful_attempt_cannot_act,
         reconcile_is_looked_up_first,
         a_look_up_that_finds_nothing_opens_the_next_attempt,
+        a_look_up_does_not_outweigh_a_late_success,
         several_attempts_in_doubt_are_judged_by_the_strictest,
     }
     doubt {
@@ -116,6 +117,7 @@ rules! {
         an_open_finds_its_own_token,
         a_delay_is_kept_to,
         an_accepted_effect_gives_its_handle,
+        an_accepted_effect_is_not_submitted_again,
         an_unknown_end_escapes_and_keeps_what_was_sent,
         a_labelled_claim_keeps_its_lease,
     }
