@@ -10,6 +10,8 @@ mod doubt;
 mod drain;
 #[path = "executor/effects.rs"]
 mod effects;
+#[path = "executor/hostile.rs"]
+mod hostile;
 #[path = "executor/life.rs"]
 mod life;
 #[path = "executor/outages.rs"]
@@ -18,10 +20,14 @@ mod outages;
 mod outcomes;
 #[path = "executor/permits.rs"]
 mod permits;
+#[path = "executor/races.rs"]
+mod races;
 #[path = "executor/recipe.rs"]
 mod recipe;
 #[path = "executor/runtimes.rs"]
 mod runtimes;
+#[path = "executor/values.rs"]
+mod values;
 #[path = "executor/verdicts.rs"]
 mod verdicts;
 #[path = "executor/waiting.rs"]

@@ -64,6 +64,11 @@ pub(crate) async fn sleep(duration: Duration) {
     tokio::time::sleep(duration).await;
 }
 
+/// Whether the current runtime has a timer. Tokio says so only by a panic.
+pub(crate) fn has_timer() -> bool {
+    std::panic::catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).is_ok()
+}
+
 /// What `work` gives, unless `limit` passes first: then it is dropped.
 #[cfg(feature = "postgres")]
 pub(crate) async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Option<T> {

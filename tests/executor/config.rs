@@ -29,6 +29,20 @@ async fn f30_a_lease_within_the_attempt_timeout() {
 }
 
 #[tokio::test]
+async fn an_attempt_timeout_that_no_ledger_can_store() {
+    let text = refused(builder(&memory()).attempt_timeout(Duration::from_micros(999)));
+    assert!(text.contains("`attempt_timeout`") && text.contains("1 ms"), "{text}");
+}
+
+#[test]
+fn a_runtime_without_a_timer() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let _in = runtime.enter();
+    let text = refused(builder(&memory()));
+    assert!(text.contains("timer") && text.contains("`enable_time`"), "{text}");
+}
+
+#[tokio::test]
 async fn a_window_shorter_than_the_attempt_timeout() {
     let mut profile = Windowed::profile();
     profile.window_s = Some(1);

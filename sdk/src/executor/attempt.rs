@@ -12,7 +12,7 @@ use super::{
     progress::Progress,
 };
 use crate::{
-    clock::{self, Until},
+    clock,
     context::{Attempt, EffectContext},
     telemetry,
 };
@@ -34,11 +34,8 @@ impl Call {
         let (body, progress) = (self.body.clone(), self.progress.clone());
         let cx = EffectContext::new(attempt.clone(), &self.scope);
         let mut task = tokio::spawn(
-            async move {
-                progress.set(Progress::POLLED);
-                body(cx).await
-            }
-            .instrument(span.clone()),
+            async move { if progress.begin() { body(cx).await } else { BodyEnd::NotStarted } }
+                .instrument(span.clone()),
         );
         let ran = self.supervise(&mut task).await;
         telemetry::attempt_ended(&span, ran.end.as_str());
@@ -77,7 +74,8 @@ impl Call {
     /// How long a request that this attempt let through may still be under way, once its body is gone.
     pub(crate) fn acts_for(&self, attempt: &Attempt) -> Duration {
         match attempt.sends().last {
-            Some(last) => Until::new(last, self.settings.attempt_timeout).remaining(),
+            // By the clock that no step can push forward.
+            Some(last) => self.settings.attempt_timeout.saturating_sub(last.elapsed_monotonic()),
             // The body asked for no permit: what it sent is not known.
             None => self.settings.attempt_timeout,
         }

@@ -127,14 +127,22 @@ fn run(shared: &Arc<Shared>, mut last_writes: mpsc::UnboundedReceiver<LastWrite>
     let tasks = tokio::task::LocalSet::new();
     tasks.block_on(&runtime, async {
         loop {
-            tokio::select! {
-                write = last_writes.recv() => match write {
-                    Some(write) => { tasks.spawn_local(write.carry_out(shared.clone())); }
-                    None => break,
-                },
-                () = clock::sleep(shared.tick()) => renew_due(shared, &tasks),
-                () = shared.shorter.notified() => {}
+            // Last writes must not put off the look at the leases, however many there are.
+            let mut tick = std::pin::pin!(clock::sleep(shared.tick()));
+            let goes_on = loop {
+                tokio::select! {
+                    write = last_writes.recv() => match write {
+                        Some(write) => drop(tasks.spawn_local(write.carry_out(shared.clone()))),
+                        None => break false,
+                    },
+                    () = &mut tick => break true,
+                    () = shared.shorter.notified() => break true,
+                }
+            };
+            if !goes_on {
+                break;
             }
+            renew_due(shared, &tasks);
         }
     });
     // The executor is gone; what was handed in is still written.

@@ -128,7 +128,7 @@ impl ExecutorBuilder {
     /// Checks the set-up and makes the executor. Effects run on the runtime that this is called in.
     ///
     /// # Errors
-    /// [`ConfigError`], naming the fields: outside a Tokio runtime, a retention under 14 days, a lease that leaves no
+    /// [`ConfigError`], naming the fields: outside a Tokio runtime or in one without a timer, a retention under 14 days, a lease that leaves no
     /// room for a request, `resend` without a documented window, a profile of class `reconcile` without a provider to
     /// ask, two functions with one operation name, a profile that contradicts itself.
     pub fn build(self) -> Result<Executor, ConfigError> {
@@ -139,6 +139,13 @@ impl ExecutorBuilder {
                     .to_owned(),
             )
         })?;
+        if !crate::clock::has_timer() {
+            return Err(ConfigError(
+                "the Tokio runtime that runs the effects has no timer, and leases and timeouts need one: call `enable_time` \
+                 or `enable_all` on its builder"
+                    .to_owned(),
+            ));
+        }
         if self.defaults.retention < RETENTION_MIN {
             return Err(ConfigError(format!(
                 "`retention` ({:?}) must be at least 14 days ({RETENTION_MIN:?}): an outcome that is forgotten earlier \

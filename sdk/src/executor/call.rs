@@ -8,6 +8,7 @@ use tracing::Instrument as _;
 use super::{
     drive::Call,
     erased::{Body, CallEnd, CallError, LookUpBody, body_end, call_result, look_up_end},
+    identified::Identified,
     progress::Progress,
     scope::{EffectScope, NodeScope, Scope},
 };
@@ -17,7 +18,7 @@ use crate::{
     error::{EffectError, ErrorKind},
     expansion,
     failure::{Failure, Found, Outcome},
-    identity::{Arguments, EffectId, KeyFields, activity_recipe, business_identity},
+    identity::{Arguments, EffectId, KeyFields, activity_recipe},
     telemetry,
 };
 
@@ -38,7 +39,7 @@ where
     F: Future<Output = crate::Result<T, E>> + Send + 'static,
 {
     let scope = scope.__scope();
-    let id = business_identity(&scope.tenant, descriptor.operation, descriptor.version, &key);
+    let id = Identified::by_key(&scope.tenant, descriptor, &key);
     start(scope, descriptor, id, arguments, erase_body(body), None)
 }
 
@@ -62,7 +63,7 @@ where
     G: Future<Output = std::result::Result<Found<T, E>, E>> + Send + 'static,
 {
     let scope = scope.__scope();
-    let id = business_identity(&scope.tenant, descriptor.operation, descriptor.version, &key);
+    let id = Identified::by_key(&scope.tenant, descriptor, &key);
     start(scope, descriptor, id, arguments, erase_body(body), Some(erase_look_up(look_up)))
 }
 
@@ -81,7 +82,7 @@ where
     B: Fn(EffectContext) -> F + Send + Sync + 'static,
     F: Future<Output = crate::Result<T, E>> + Send + 'static,
 {
-    let id = recipe(scope, descriptor);
+    let id = Identified::from(recipe(scope, descriptor));
     start(scope.__scope(), descriptor, id, arguments, erase_body(body), None)
 }
 
@@ -103,7 +104,7 @@ where
     L: Fn(EffectContext) -> G + Send + Sync + 'static,
     G: Future<Output = std::result::Result<Found<T, E>, E>> + Send + 'static,
 {
-    let id = recipe(scope, descriptor);
+    let id = Identified::from(recipe(scope, descriptor));
     start(scope.__scope(), descriptor, id, arguments, erase_body(body), Some(erase_look_up(look_up)))
 }
 
@@ -145,13 +146,14 @@ where
 fn start<T: Outcome, E: Failure>(
     scope: &Scope,
     descriptor: &'static Descriptor,
-    id: EffectId,
+    identified: Identified,
     arguments: Arguments,
     body: Body,
     look_up: Option<LookUpBody>,
 ) -> expansion::Call<T, E> {
     let scope = scope.clone();
-    let prepared = prepare(&scope, descriptor, id.clone(), arguments, body, look_up);
+    let id = identified.id.clone();
+    let prepared = prepare(&scope, descriptor, identified, arguments, body, look_up);
     expansion::Call::new(async move {
         let (end, replayed) = match prepared {
             Ok(call) => run(call, descriptor).await,
@@ -167,7 +169,7 @@ fn start<T: Outcome, E: Failure>(
 fn prepare(
     scope: &Scope,
     descriptor: &'static Descriptor,
-    id: EffectId,
+    identified: Identified,
     arguments: Arguments,
     body: Body,
     look_up: Option<LookUpBody>,
@@ -175,7 +177,7 @@ fn prepare(
     let config = |text: String| Box::new(CallError::new(ErrorKind::Config).detail(text));
     let settings = scope.core.settings(descriptor).map_err(|error| config(error.to_string()))?;
     let fingerprints = arguments.finish().map_err(|error| config(error.to_string()))?;
-    Ok(Call::new(scope.clone(), settings, id, fingerprints, body, look_up))
+    Ok(Call::new(scope.clone(), settings, identified, fingerprints, body, look_up))
 }
 
 async fn run(call: Call, descriptor: &'static Descriptor) -> (CallEnd, bool) {
@@ -190,16 +192,20 @@ async fn run(call: Call, descriptor: &'static Descriptor) -> (CallEnd, bool) {
             );
             (end, replayed)
         }
-        Err(_) => (lost(&progress).into(), false),
+        Err(error) => (lost(&progress, error.is_panic()).into(), false),
     }
 }
 
-/// The runtime that the executor was built in is gone, and the call's task with it.
-fn lost(progress: &Progress) -> CallError {
-    let text = "the runtime that the executor was built in has been shut down";
+/// The call's task is gone: with the runtime that the executor was built in, or because dropping an argument panicked.
+fn lost(progress: &Progress, panicked: bool) -> CallError {
+    let text = if panicked {
+        "the call's own task panicked"
+    } else {
+        "the runtime that the executor was built in has been shut down"
+    };
     if progress.may_have_performed() {
         return CallError::new(ErrorKind::Escaped).detail(text);
     }
     CallError::new(ErrorKind::Config)
-        .detail(format!("{text}; build the executor in a runtime that outlives its calls"))
+        .detail(format!("{text}; build the executor in a runtime that has a timer and outlives its calls"))
 }

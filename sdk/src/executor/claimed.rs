@@ -8,7 +8,7 @@ use super::{
     erased::{CallEnd, CallError},
     held::{Held, millis},
     progress::Progress,
-    wait::Waited,
+    wait::{POLL_MIN, Waited},
 };
 use crate::{
     clock::{self, Moment, Until},
@@ -16,7 +16,7 @@ use crate::{
     descriptor::RecoveryClass,
     error::{ErrorKind, ProviderCalled},
     ledger::{
-        Change, Changed, EffectRecord, LedgerError, LedgerErrorKind,
+        Change, Changed, Claim, EffectRecord, LedgerError, LedgerErrorKind,
         change::Ended,
         record::{AttemptVerdict, LedgerTime, State},
     },
@@ -72,7 +72,8 @@ impl<'a> Claimed<'a> {
         let mut attempt =
             Attempt::new(self.holding.held.clone(), record.attempt, record.provider_key.clone());
         if let Some(doubt) = &record.doubt {
-            attempt.sent_before = doubt.send_digest;
+            // The author of a `rerun` accepts another performance, whatever is sent.
+            attempt.sent_before = doubt.send_digest.filter(|_| doubt.class != RecoveryClass::Rerun);
             if doubt.class == RecoveryClass::Resend {
                 attempt.resend_until = Some(self.window_end(doubt.since));
             }
@@ -203,12 +204,17 @@ fn worth_trying(error: &LedgerError) -> bool {
 impl Call {
     /// A stale owner becomes a waiter of the new one. It never claims again: its own attempt may have performed it.
     async fn answer_of_new_owner(&self) -> CallEnd {
+        let mut poll = POLL_MIN;
         loop {
             let record = match self.scope.core.ledger.read(&self.id).await {
                 Ok(Some(history)) => history.effect,
                 Ok(None) => return CallError::new(ErrorKind::Escaped).into(),
                 Err(error) => return CallError::new(ErrorKind::Escaped).ledger(error).into(),
             };
+            if let (Some(accepted), true) = (&record.accepted, record.state != State::Completed) {
+                let (handle, delay_ms) = (accepted.handle.clone(), 0);
+                return self.lost(Claim::Accepted { handle, delay_ms });
+            }
             match record.state {
                 State::Completed => return stored(&record, true),
                 State::Claimed => {}
@@ -218,7 +224,7 @@ impl Call {
                     return error.detail("the claim was given back, and nothing was performed").into();
                 }
             }
-            match self.wait_for_winner(self.settings.lease).await {
+            match self.wait_for_winner(self.settings.lease, &mut poll).await {
                 Waited::Moved => {}
                 Waited::Ended(_) => {
                     let error =
@@ -238,7 +244,7 @@ impl Drop for Claimed<'_> {
             keep_claim: false,
             not_before_ms: None,
         };
-        let change = match self.call.progress.get() {
+        let change = match self.call.progress.abandon() {
             Progress::OPEN | Progress::CLOSED => not_performed,
             Progress::POLLED => Change::Label,
             _ => return,

@@ -127,7 +127,17 @@ impl Core {
         self.working().insert(held.id().clone(), working.clone());
         self.held.send_modify(|count| *count += 1);
         let renewal = self.background.renew(held.clone());
+        if self.phase() == Phase::Over {
+            // Too late for the drain to have found it.
+            held.revoke();
+        }
         Holding { core: self.clone(), held, renewal, working, _done: done }
+    }
+
+    /// Counts a claim that is on its way, so that a drain waits for its answer.
+    pub(crate) fn claiming(self: &Arc<Self>) -> Claiming {
+        self.held.send_modify(|count| *count += 1);
+        Claiming(self.clone())
     }
 
     /// From now on no permit is given.
@@ -157,6 +167,15 @@ impl Core {
             _ = idle => 0,
             () = crate::clock::sleep(within) => *self.held.borrow(),
         }
+    }
+}
+
+/// A claim that is on its way to the ledger.
+pub(crate) struct Claiming(Arc<Core>);
+
+impl Drop for Claiming {
+    fn drop(&mut self) {
+        self.0.held.send_modify(|count| *count -= 1);
     }
 }
 

@@ -7,10 +7,11 @@ use super::{
     core::Phase,
     erased::{Body, CallEnd, CallError, LookUpBody},
     held::{Held, millis},
+    identified::Identified,
     progress::Progress,
     scope::Scope,
     settings::Settings,
-    wait::Waited,
+    wait::{POLL_MIN, Waited},
 };
 use crate::{
     clock::Moment,
@@ -18,6 +19,7 @@ use crate::{
     identity::{ArgumentDigest, EffectId},
     ledger::{
         Claim, ClaimRequest, EffectRecord, LedgerError,
+        identities::Identities,
         record::{AttemptToken, OutcomeKind},
     },
     telemetry,
@@ -28,6 +30,7 @@ pub(crate) struct Call {
     pub(crate) scope: Scope,
     pub(crate) settings: Arc<Settings>,
     pub(crate) id: EffectId,
+    identities: Identities,
     pub(crate) fingerprints: Vec<ArgumentDigest>,
     pub(crate) body: Body,
     pub(crate) look_up: Option<LookUpBody>,
@@ -39,17 +42,20 @@ impl Call {
     pub(crate) fn new(
         scope: Scope,
         settings: Arc<Settings>,
-        id: EffectId,
+        identified: Identified,
         fingerprints: Vec<ArgumentDigest>,
         body: Body,
         look_up: Option<LookUpBody>,
     ) -> Self {
         let (progress, started) = (Arc::default(), Moment::now());
-        Self { scope, settings, id, fingerprints, body, look_up, progress, started }
+        let Identified { id, identities } = identified;
+        Self { scope, settings, id, identities, fingerprints, body, look_up, progress, started }
     }
 
     /// Claims, waits, performs and settles.
-    pub(crate) async fn run(self) -> CallEnd {
+    pub(crate) async fn run(mut self) -> CallEnd {
+        // A call that is polled late has its whole time.
+        self.started = Moment::now();
         telemetry::call_identified(&self.id);
         let end = self.claim_and_perform().await;
         let (result, replayed) = match &end {
@@ -62,24 +68,35 @@ impl Call {
     }
 
     async fn claim_and_perform(&self) -> CallEnd {
+        let core = &self.scope.core;
+        let mut poll = POLL_MIN;
         loop {
-            if self.scope.core.phase() != Phase::Open {
+            // Counted before the phase is looked at: a drain sees the claim, or the claim sees the drain.
+            let claiming = core.claiming();
+            if core.phase() != Phase::Open {
                 return CallError::new(ErrorKind::Draining).into();
             }
             let request = self.request();
             let sent = Moment::now();
-            let claim = match self.scope.core.ledger.claim(&request).await {
+            let claim = match core.ledger.claim(&request).await {
                 Ok(claim) => claim,
                 Err(error) => return self.not_started(request, error),
             };
             match claim {
                 Claim::Won { record, task } => {
                     let held = self.held(*record, sent);
-                    return Claimed::new(self, held, sent).perform(task).await;
+                    let claimed = Claimed::new(self, held, sent);
+                    drop(claiming);
+                    if core.phase() == Phase::Over {
+                        // The guard gives the claim back.
+                        return CallError::new(ErrorKind::Draining).into();
+                    }
+                    return claimed.perform(task).await;
                 }
                 Claim::InFlight { lease_remaining_ms } => {
-                    match self.wait_for_winner(Duration::from_millis(lease_remaining_ms.unsigned_abs())).await
-                    {
+                    drop(claiming);
+                    let lease_remaining = Duration::from_millis(lease_remaining_ms.unsigned_abs());
+                    match self.wait_for_winner(lease_remaining, &mut poll).await {
                         Waited::Moved => {}
                         Waited::Ended(end) => return *end,
                     }
@@ -127,9 +144,10 @@ impl Call {
     }
 
     /// The end of a call that did not win its claim.
-    fn lost(&self, claim: Claim) -> CallEnd {
+    pub(crate) fn lost(&self, claim: Claim) -> CallEnd {
         match claim {
             Claim::Settled(record) => stored(&record, true),
+            Claim::SchemaAmbiguous => CallError::new(ErrorKind::SchemaAmbiguous).into(),
             Claim::Expired => CallError::new(ErrorKind::Expired).called(ProviderCalled::No).into(),
             Claim::Mismatch { arguments } => {
                 let names = arguments.join("`, `");

@@ -76,6 +76,8 @@ impl Executor {
         let unfinished = self.core.idle(within).await;
         self.core.revoke_all();
         self.core.set_phase(Phase::Over);
+        // Once more, for a claim that came in between.
+        self.core.revoke_all();
         let unwritten = if unfinished == 0 { 0 } else { self.core.idle(AFTER_DEADLINE).await };
         Drained { unfinished, unwritten }
     }

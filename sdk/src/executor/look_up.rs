@@ -59,7 +59,9 @@ impl Claimed<'_> {
             Some(look_up) => {
                 let attempt = Arc::new(self.look_up_attempt());
                 let cx = EffectContext::new(attempt, &self.call.scope);
-                tokio::spawn(look_up(cx))
+                let look_up = look_up.clone();
+                // Inside the task, because arguments are cloned there.
+                tokio::spawn(async move { look_up(cx).await })
             }
             None => self.ask_provider(),
         };
@@ -67,6 +69,7 @@ impl Claimed<'_> {
         tokio::select! {
             answer = &mut task.0 => answer.unwrap_or(Found::Unknown),
             () = clock::sleep(self.call.settings.attempt_timeout) => Found::Unknown,
+            () = self.call.scope.core.reached(Phase::Over) => Found::Unknown,
         }
     }
 
@@ -74,7 +77,7 @@ impl Claimed<'_> {
         let descriptor = self.call.settings.descriptor;
         let provider = self.call.scope.core.provider(descriptor);
         let record = self.record();
-        let (key, id) = (record.provider_key, self.call.id.clone());
+        let (key, id) = (record.provider_key, record.id);
         let since = UNIX_EPOCH + Duration::from_millis(record.created_at.max(0).unsigned_abs());
         tokio::spawn(async move {
             let Some(provider) = provider else { return Found::Unknown };

@@ -10,6 +10,7 @@ mod drive;
 mod erased;
 mod handle;
 mod held;
+mod identified;
 mod look_up;
 mod perform;
 mod progress;

@@ -78,6 +78,9 @@ impl Claimed<'_> {
     async fn failed(&mut self, attempt: &Attempt, failure: BodyFailure) -> Result<Next, Lost> {
         let BodyFailure { verdict, retry_after, stored, error } = failure;
         match verdict {
+            Verdict::NotPerformed { .. } if self.accepted(attempt) => {
+                self.unknown(attempt, CallError::new(ErrorKind::Accepted).error(Some(error)), None).await
+            }
             Verdict::Refused => {
                 let body = stored.unwrap_or(OutcomeBody::Absent(AbsentReason::Unencodable));
                 self.settle_refusal(attempt, body, CallError::new(ErrorKind::Escaped).error(Some(error)))
@@ -122,7 +125,7 @@ impl Claimed<'_> {
     ) -> Result<Next, Lost> {
         let stored = self.class_at_unknown_end(attempt);
         let ended = self.ended(attempt, AttemptVerdict::Unknown, stored);
-        if attempt.accepted() {
+        if self.accepted(attempt) {
             return self.leave_accepted(ended, error).await;
         }
         let record = self.record();
@@ -144,6 +147,11 @@ impl Claimed<'_> {
             let error = if again { error.retry_after(Some(delay)) } else { error };
             self.leave(ended, None, error).await
         }
+    }
+
+    /// Whether the provider works on it already: then nothing is submitted again, whatever the body says.
+    fn accepted(&self, attempt: &Attempt) -> bool {
+        attempt.accepted() || self.record().accepted.is_some()
     }
 
     /// The class that an attempt with an unknown end is judged by: sending again is no way out if the key was not taken,

@@ -15,6 +15,8 @@ impl Progress {
     pub(crate) const CLOSED: u8 = 3;
     /// The claim was given back or settled.
     pub(crate) const OVER: u8 = 4;
+    /// The call went away before its body was polled: it never will be.
+    pub(crate) const ABANDONED: u8 = 5;
 
     pub(crate) fn set(&self, to: u8) {
         self.0.store(to, Ordering::SeqCst);
@@ -22,6 +24,18 @@ impl Progress {
 
     pub(crate) fn get(&self) -> u8 {
         self.0.load(Ordering::SeqCst)
+    }
+
+    /// Whether the body may start: not once the call has gone away.
+    pub(crate) fn begin(&self) -> bool {
+        self.0.compare_exchange(Self::OPEN, Self::POLLED, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    /// Where the call stood when it went away. A body that has not started by now never does.
+    pub(crate) fn abandon(&self) -> u8 {
+        match self.0.compare_exchange(Self::OPEN, Self::ABANDONED, Ordering::SeqCst, Ordering::SeqCst) {
+            Ok(stood) | Err(stood) => stood,
+        }
     }
 
     pub(crate) fn may_have_performed(&self) -> bool {

@@ -79,8 +79,10 @@ impl Settings {
         if self.retry.attempts_max == 0 {
             return refuse("`retry(attempts = …)` must be 1 or more".to_owned());
         }
-        if self.attempt_timeout.is_zero() {
-            return refuse("`attempt_timeout` must be longer than 0".to_owned());
+        if self.attempt_timeout < Duration::from_millis(1) {
+            return refuse(
+                "`attempt_timeout` must be 1 ms or longer: ledgers count whole milliseconds".to_owned(),
+            );
         }
         let reserve = self.attempt_timeout.saturating_add(self.margin);
         if self.lease <= reserve {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::sync::watch;
+
 use super::{
     core::Phase,
     drive::Call,
@@ -14,7 +16,7 @@ use crate::{
 };
 
 /// How often another process' claim is looked at: soon at first, then less and less.
-const POLL_MIN: Duration = Duration::from_millis(5);
+pub(crate) const POLL_MIN: Duration = Duration::from_millis(5);
 const POLL_MAX: Duration = Duration::from_millis(250);
 
 /// What waiting came to.
@@ -27,25 +29,26 @@ pub(crate) enum Waited {
 
 impl Call {
     /// Waits until the winner is done, its lease has ended or the call's own limit is reached.
-    pub(crate) async fn wait_for_winner(&self, lease_remaining: Duration) -> Waited {
+    ///
+    /// `poll` is how soon another process' claim is looked at; it grows over all waits of one call.
+    pub(crate) async fn wait_for_winner(&self, lease_remaining: Duration, poll: &mut Duration) -> Waited {
         let limit = Until::new(self.started, self.settings.wait);
         let lease = Until::new(clock::Moment::now(), lease_remaining);
-        let mut poll = POLL_MIN;
         loop {
             if limit.is_past() {
                 return in_flight(lease.remaining());
             }
             // A winner in this process wakes us; another process' claim has to be looked at.
-            let look_again =
-                if self.scope.core.working_on(&self.id).is_some() { Duration::MAX } else { poll };
+            let working = self.scope.core.working_on(&self.id);
+            let look_again = if working.is_some() { Duration::MAX } else { *poll };
             tokio::select! {
-                () = self.winner_in_this_process() => {}
+                () = no_longer(working) => {}
                 () = clock::sleep(look_again.min(limit.remaining()).min(lease.remaining())) => {}
                 () = self.scope.core.reached(Phase::Draining) => {
                     return Waited::Ended(Box::new(CallError::new(ErrorKind::Draining).into()));
                 }
             }
-            poll = (poll * 2).min(POLL_MAX);
+            *poll = (*poll * 2).min(POLL_MAX);
             if lease.is_past() {
                 return Waited::Moved;
             }
@@ -59,14 +62,14 @@ impl Call {
             }
         }
     }
+}
 
-    /// Resolves when this process no longer works on the effect; never if it does not work on it.
-    async fn winner_in_this_process(&self) {
-        match self.scope.core.working_on(&self.id) {
-            // The sender says nothing and is dropped at the end.
-            Some(mut working) => while working.changed().await.is_ok() {},
-            None => std::future::pending().await,
-        }
+/// Resolves when this process no longer works on the effect; never if it does not work on it.
+async fn no_longer(working: Option<watch::Receiver<()>>) {
+    match working {
+        // The sender says nothing and is dropped at the end.
+        Some(mut working) => while working.changed().await.is_ok() {},
+        None => std::future::pending().await,
     }
 }
 

@@ -20,7 +20,13 @@ const CAPACITY: usize = 256;
 #[derive(Default)]
 pub struct KeyFields {
     encoded: Encoder,
-    fields: Vec<(&'static str, Range<usize>)>,
+    fields: Vec<Field>,
+}
+
+struct Field {
+    name: &'static str,
+    encoded: Range<usize>,
+    versions: Range<u32>,
 }
 
 impl KeyFields {
@@ -32,21 +38,46 @@ impl KeyFields {
     /// Adds a field. The attribute refuses one name for two fields; here both enter, in the order in which
     /// they were added.
     #[must_use]
-    pub fn field(mut self, name: &'static str, value: &(impl Identity + ?Sized)) -> Self {
+    pub fn field(self, name: &'static str, value: &(impl Identity + ?Sized)) -> Self {
+        self.field_in(name, value, 1..u32::MAX)
+    }
+
+    /// Adds a field that belongs to these versions of the key schema only.
+    #[must_use]
+    pub fn field_in(
+        mut self,
+        name: &'static str,
+        value: &(impl Identity + ?Sized),
+        versions: Range<u32>,
+    ) -> Self {
         let start = self.encoded.position();
         value.encode(&mut self.encoded);
-        self.fields.push((name, start..self.encoded.position()));
+        self.fields.push(Field { name, encoded: start..self.encoded.position(), versions });
         self
     }
 
-    fn encode(&self, out: &mut Encoder) {
-        let mut sorted: Vec<_> = self.fields.iter().collect();
+    /// Whether the key schema's versions have different fields, so that earlier identities can be derived.
+    pub(crate) fn has_versions(&self) -> bool {
+        self.fields.iter().any(|field| field.versions != (1..u32::MAX))
+    }
+
+    fn at(&self, version: u32) -> impl Iterator<Item = &Field> {
+        self.fields.iter().filter(move |field| field.versions.contains(&version))
+    }
+
+    /// The names of the fields of a version.
+    pub(crate) fn names_at(&self, version: u32) -> impl Iterator<Item = &'static str> {
+        self.at(version).map(|field| field.name)
+    }
+
+    fn encode(&self, out: &mut Encoder, version: u32) {
+        let mut sorted: Vec<_> = self.at(version).collect();
         // Stable, and by bytes: no locale has a say in it.
-        sorted.sort_by_key(|(name, _)| *name);
+        sorted.sort_by_key(|field| field.name);
         let record = out.open_record();
-        for (name, range) in sorted {
-            out.name(name);
-            out.append(&self.encoded.bytes()[range.clone()]);
+        for field in sorted {
+            out.name(field.name);
+            out.append(&self.encoded.bytes()[field.encoded.clone()]);
         }
         out.close(record);
     }
@@ -54,7 +85,7 @@ impl KeyFields {
 
 impl fmt::Debug for KeyFields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.fields.iter().map(|(name, _)| name)).finish()
+        f.debug_set().entries(self.fields.iter().map(|field| field.name)).finish()
     }
 }
 
@@ -67,7 +98,7 @@ pub fn business_identity(tenant: &Tenant, operation: &str, version: u32, key: &K
     out.restart(BUSINESS_DOMAIN);
     let record = out.open_record();
     out.name("key");
-    key.encode(&mut out);
+    key.encode(&mut out, version);
     field(&mut out, "operation", operation);
     field(&mut out, "tenant", tenant);
     field(&mut out, "version", &version);

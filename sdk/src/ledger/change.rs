@@ -137,7 +137,8 @@ pub enum Changed {
     /// Stored, now or by an earlier try whose acknowledgement was lost: the row as it stands.
     Applied(Box<EffectRecord>),
     /// The fence was raised, or the attempt is not the current one: nothing of the row changed. An answer that the
-    /// change carried is kept as evidence.
+    /// change carried is kept as evidence. Also where the next attempt must not be opened, because the provider has
+    /// accepted the effect or a late answer says that it was performed: the claim has then ended.
     Stale(Option<Box<EffectRecord>>),
 }
 
@@ -251,6 +252,9 @@ fn open(record: &EffectRecord, change: &Change, now: LedgerTime) -> Transition<C
     let (State::Claimed, Some(end)) = (record.state, record.end.clone()) else {
         return Transition::read(Changed::Stale(Some(Box::new(record.clone()))));
     };
+    if record.accepted.is_some() || (*doubt_cleared && record.late_success) {
+        return keep_from_acting(record, now);
+    }
     let mut next = record.next();
     next.attempt += 1;
     next.token = *token;
@@ -266,6 +270,16 @@ fn open(record: &EffectRecord, change: &Change, now: LedgerTime) -> Transition<C
     let closed = Some(record.closed_attempt(end));
     let reply = Changed::Applied(Box::new(next.clone()));
     Transition::write(reply, Write { effect: next, closed, evidence: None })
+}
+
+/// The provider works on it already, or an answer that came late says that it was performed, whatever the look-up found:
+/// the claim ends and nothing is sent again.
+fn keep_from_acting(record: &EffectRecord, now: LedgerTime) -> Transition<Changed> {
+    let mut next = record.next();
+    next.state = if next.doubt.is_some() { State::Escaped } else { State::Released };
+    next.lease_until = now;
+    let reply = Changed::Stale(Some(Box::new(next.clone())));
+    Transition::write(reply, Write::effect(next))
 }
 
 fn settle(record: &EffectRecord, owner: &Owner, change: &Change, now: LedgerTime) -> Transition<Changed> {

@@ -7,6 +7,8 @@ pub mod change;
 pub mod claim;
 mod error;
 pub mod identities;
+#[cfg(test)]
+mod judge_model;
 mod memory;
 mod names;
 #[cfg(feature = "postgres")]

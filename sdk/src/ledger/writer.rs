@@ -116,17 +116,36 @@ impl Intake {
                 return None;
             }
         }
-        while taken.len() < BATCH_MAX {
+        let mut sorted = Sorted::default();
+        taken.into_iter().for_each(|waiting| sorted.add(waiting));
+        // Many callers of one effect must not keep the others out of the batch.
+        while sorted.has_room() {
             match inner.receiver.try_recv() {
-                Ok(waiting) => taken.push(waiting),
+                Ok(waiting) => sorted.add(waiting),
                 Err(_) => break,
             }
         }
-        let mut seen = HashSet::new();
-        let (batch, deferred) =
-            taken.into_iter().partition(|waiting| seen.insert(waiting.command.id().clone()));
-        inner.deferred = deferred;
-        Some(batch)
+        inner.deferred = sorted.deferred;
+        Some(sorted.batch)
+    }
+}
+
+/// What goes into this batch, and what waits for the next.
+#[derive(Default)]
+struct Sorted {
+    batch: Vec<Waiting>,
+    deferred: Vec<Waiting>,
+    seen: HashSet<EffectId>,
+}
+
+impl Sorted {
+    fn has_room(&self) -> bool {
+        self.batch.len() < BATCH_MAX && self.deferred.len() < QUEUE_MAX
+    }
+
+    fn add(&mut self, waiting: Waiting) {
+        let fits = self.batch.len() < BATCH_MAX && self.seen.insert(waiting.command.id().clone());
+        if fits { self.batch.push(waiting) } else { self.deferred.push(waiting) }
     }
 }
 
@@ -140,6 +159,46 @@ pub(crate) async fn serve(intake: &Intake, io: &mut dyn LedgerIo) {
         for (reply, answer) in replies.into_iter().zip(answers) {
             // A caller that went away has no use for the answer; what was stored stands.
             drop(reply.send(answer));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{identity::Tenant, ledger::record::AttemptToken};
+
+    fn waiting(effect: u8, number: u32) -> Waiting {
+        let tenant = Tenant::parse("acme").expect("a valid tenant");
+        let id = EffectId::new(tenant, [effect; 32]);
+        let owner = Owner { id, fence: 1, token: AttemptToken([1; 16]), attempt: number, seen: None };
+        let (reply, _) = oneshot::channel();
+        Waiting { command: Command::Change(Box::new(owner), Box::new(Change::Label)), reply }
+    }
+
+    fn described(batch: &[Waiting]) -> Vec<(u8, u32)> {
+        let of = |waiting: &Waiting| match &waiting.command {
+            Command::Change(owner, _) => (owner.id.digest()[0], owner.attempt),
+            Command::Claim(_) => (0, 0),
+        };
+        batch.iter().map(of).collect()
+    }
+
+    #[tokio::test]
+    async fn many_commands_for_one_effect_keep_nobody_out_and_keep_their_order() {
+        let (queue, intake) = queue();
+        for number in 1..=600 {
+            queue.sender.send(waiting(1, number)).await.expect("an open queue");
+        }
+        for effect in 2..=9 {
+            queue.sender.send(waiting(effect, 1)).await.expect("an open queue");
+        }
+        let first = intake.next_batch().await.expect("a batch");
+        let others = (2..=9).map(|effect| (effect, 1));
+        assert_eq!(described(&first), [(1, 1)].into_iter().chain(others).collect::<Vec<_>>());
+        for number in 2..=600 {
+            let next = intake.next_batch().await.expect("a batch");
+            assert_eq!(described(&next), [(1, number)]);
         }
     }
 }

@@ -100,6 +100,22 @@ pub async fn an_accepted_effect_gives_its_handle(ledger: &dyn Ledger) {
     assert!((1..=LONG_MS).contains(&delay_ms), "{delay_ms}");
 }
 
+/// Once the provider's handle is stored, the claim that stored it opens no further attempt either.
+pub async fn an_accepted_effect_is_not_submitted_again(ledger: &dyn Ledger) {
+    for seen in [true, false] {
+        let request = request();
+        let record = win(ledger, &request).await;
+        let accept = Change::Accept { handle: "job-2".to_owned(), poll_after_ms: LONG_MS };
+        let accepted = apply(ledger, &record, &accept).await;
+        let closed = apply(ledger, &accepted, &not_performed(true, None)).await;
+        let owner = Owner { seen: Owner::of(&closed).seen.filter(|_| seen), ..Owner::of(&closed) };
+        super::support::stale(ledger, &owner, &open()).await;
+        let known = history(ledger, &record.id).await;
+        assert_eq!((known.effect.attempt, known.closed.len()), (1, 0));
+        assert!(matches!(claim(ledger, &again(&request)).await, Claim::Accepted { .. }));
+    }
+}
+
 /// An end that nobody knows leaves a doubt with what was sent, when, and the class that the attempt turned out to have.
 pub async fn an_unknown_end_escapes_and_keeps_what_was_sent(ledger: &dyn Ledger) {
     let request = short(RecoveryClass::Resend);

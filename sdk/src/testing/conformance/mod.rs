@@ -9,6 +9,7 @@ pub mod closing;
 pub mod concurrency;
 pub mod doubt;
 pub mod ends;
+pub mod identities;
 pub mod mismatch;
 pub mod recovery;
 pub mod settling;
@@ -69,6 +70,13 @@ rules! {
         an_outcome_past_its_retention_is_expired,
         what_was_never_claimed_is_unknown,
     }
+    identities {
+        a_raised_version_finds_an_earlier_record,
+        an_earlier_version_finds_a_later_claim,
+        an_earlier_record_that_cannot_prove_it_is_ambiguous,
+        an_earlier_identity_belongs_to_one_effect,
+        of_both_versions_at_once_one_wins,
+    }
     mismatch {
         a_mismatch_is_judged_before_every_state,
         an_argument_that_one_side_lacks_proves_nothing,
@@ -99,6 +107,7 @@ rules! {
         resend_waits_until_the_doubtful_attempt_cannot_act,
         reconcile_is_looked_up_first,
         a_look_up_that_finds_nothing_opens_the_next_attempt,
+        a_look_up_does_not_outweigh_a_late_success,
         several_attempts_in_doubt_are_judged_by_the_strictest,
     }
     doubt {
@@ -116,6 +125,7 @@ rules! {
         an_open_finds_its_own_token,
         a_delay_is_kept_to,
         an_accepted_effect_gives_its_handle,
+        an_accepted_effect_is_not_submitted_again,
         an_unknown_end_escapes_and_keeps_what_was_sent,
         a_labelled_claim_keeps_its_lease,
     }

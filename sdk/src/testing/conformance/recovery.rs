@@ -1,14 +1,14 @@
 //! What an unknown outcome leads to, by the class stored with the attempt.
 
 use super::support::{
-    LONG_MS, again, apply, claim, claim_after_lease, end, history, lease_ended, short, success, token, win,
-    won,
+    LONG_MS, again, apply, claim, claim_after_lease, end, history, lease_ended, short, stale, success, token,
+    win, won,
 };
 use crate::{
     Ledger,
     descriptor::RecoveryClass,
     ledger::{
-        Change, Claim, ClaimRequest, Task,
+        Change, Claim, ClaimRequest, Owner, Task,
         record::{AttemptVerdict, EffectRecord, State},
     },
 };
@@ -121,6 +121,28 @@ pub async fn a_look_up_that_finds_nothing_opens_the_next_attempt(ledger: &dyn Le
     assert_eq!((second.attempt, second.doubt.as_ref(), second.end.as_ref()), (2, None, None));
     let closed = history(ledger, &second.id).await.closed;
     assert_eq!(closed.iter().map(|closed| closed.attempt).collect::<Vec<_>>(), [1]);
+}
+
+/// An attempt that was taken for lost and then says that it performed is believed more than a look-up that found nothing:
+/// no further attempt is opened.
+pub async fn a_look_up_does_not_outweigh_a_late_success(ledger: &dyn Ledger) {
+    let (request, first) = left_behind(ledger, RecoveryClass::Reconcile).await;
+    let curious = ClaimRequest { can_look_up: true, ..again(&request) };
+    let asked = won(ledger, claim(ledger, &curious).await, Task::LookUp).await;
+    stale(ledger, &Owner::of(&first), &success(b"late")).await;
+    let open = Change::Open {
+        token: token(),
+        class: RecoveryClass::Reconcile,
+        lease_ms: LONG_MS,
+        attempt_timeout_ms: 1_000,
+        doubt_cleared: true,
+    };
+    stale(ledger, &Owner::of(&asked), &open).await;
+    let known = history(ledger, &first.id).await;
+    assert_eq!((known.effect.state, known.effect.attempt), (State::Escaped, 1));
+    assert!(known.effect.doubt.is_some() && known.effect.late_success && known.closed.is_empty());
+    let asked = won(ledger, claim(ledger, &again(&curious)).await, Task::LookUp).await;
+    assert_eq!(apply(ledger, &asked, &success(b"found")).await.state, State::Completed);
 }
 
 /// Several attempts in doubt are judged by the strictest of their classes, and the doubt names the first.

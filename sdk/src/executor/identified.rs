@@ -1,0 +1,34 @@
+//! The identities of a call.
+
+use crate::{
+    descriptor::Descriptor,
+    identity::{EffectId, KeyFields, Tenant, business_identity},
+    ledger::identities::{Further, Identities},
+};
+
+/// Which effect a call is of, and under which earlier key-schema versions it may have been recorded.
+pub(crate) struct Identified {
+    pub(crate) id: EffectId,
+    pub(crate) identities: Identities,
+}
+
+impl Identified {
+    /// By the key's fields of the descriptor's version; earlier versions with other fields are derived too.
+    pub(crate) fn by_key(tenant: &Tenant, descriptor: &Descriptor, key: &KeyFields) -> Self {
+        let Descriptor { operation, version, .. } = *descriptor;
+        let at = |version| business_identity(tenant, operation, version, key);
+        let mut identities = Identities::default();
+        if key.has_versions() {
+            identities.further =
+                (1..version).rev().map(|version| Further { id: at(version), key_version: version }).collect();
+            identities.key_fields = key.names_at(version).map(str::to_owned).collect();
+        }
+        Self { id: at(version), identities }
+    }
+}
+
+impl From<EffectId> for Identified {
+    fn from(id: EffectId) -> Self {
+        Self { id, identities: Identities::default() }
+    }
+}

@@ -1,0 +1,67 @@
+//! Random lives of one effect, judged step by step: what must hold of every row, whatever came before it.
+//!
+//! Several callers claim, act, fall silent and come back; the clock makes small and large steps. A hidden truth says
+//! which attempts performed the effect, and callers report no more than they can know of it.
+
+mod checks;
+mod world;
+
+use self::world::World;
+
+const LIVES: u64 = 20_000;
+const STEPS: u32 = 30;
+
+/// Steps of SplitMix64: the same lives for the same seed, on every machine.
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// From 0 to below `end`.
+    pub(super) fn below(&mut self, end: i64) -> i64 {
+        i64::try_from(self.next() % end.unsigned_abs()).unwrap_or(0)
+    }
+
+    pub(super) fn one_in(&mut self, count: i64) -> bool {
+        self.below(count) == 0
+    }
+
+    pub(super) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        let at = self.below(i64::try_from(from.len()).unwrap_or(1));
+        from[usize::try_from(at).unwrap_or(0)]
+    }
+}
+
+/// The seed of this run; `EFFECTUAL_SEED` repeats another's.
+fn seed() -> u64 {
+    let given = std::env::var("EFFECTUAL_SEED").ok().and_then(|text| text.parse().ok());
+    given.unwrap_or_else(|| {
+        u64::from_le_bytes(uuid::Uuid::new_v4().into_bytes()[..8].try_into().unwrap_or([1; 8]))
+    })
+}
+
+#[test]
+fn no_life_of_an_effect_breaks_a_rule() {
+    let seed = seed();
+    println!("EFFECTUAL_SEED={seed}");
+    let (mut completed, mut looked_up, mut second_attempts) = (0, 0, 0);
+    for life in 0..LIVES {
+        let mut world = World::new(Random(seed.wrapping_add(life)));
+        for _ in 0..STEPS {
+            world.step();
+        }
+        completed += u64::from(world.is_completed());
+        looked_up += u64::from(world.looked_up);
+        second_attempts += u64::from(world.attempts() > 1);
+    }
+    // A model whose effects never get anywhere checks nothing.
+    for (what, count) in [("completed", completed), ("looked up", looked_up), ("retried", second_attempts)] {
+        assert!(count > LIVES / 20, "only {count} of {LIVES} lives were {what}");
+    }
+}
