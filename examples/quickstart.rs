@@ -94,9 +94,9 @@ mod provider {
         /// Says nothing about what it means, so it means that nobody knows.
         #[error("the answer was lost")]
         AnswerLost,
-        /// Nothing was asked of the bank.
+        /// Nothing was asked of the bank; the refusal knows whether trying again helps.
         #[error("nothing was sent: {0}")]
-        #[failure(not_performed, retry)]
+        #[failure(transparent)]
         NotSent(#[from] SendRefused),
         /// The books could not be read or written; nothing was entered.
         #[error("the books are closed")]

@@ -90,11 +90,14 @@ async fn a_look_up_does_not_send(ledger: Arc<dyn Ledger>) {
 async fn slow_to_send(
     cx: &EffectContext,
     #[key] order: u64,
-    #[skip] gate: Arc<tokio::sync::Notify>,
+    #[skip] short: Duration,
 ) -> effectual::Result<u32, ScriptedError> {
     let _ = order;
     if cx.attempt() == 1 {
-        gate.notified().await;
+        let mut ticks = tokio::time::interval(Duration::from_millis(5));
+        while cx.remaining_lease() >= short {
+            ticks.tick().await;
+        }
     }
     let _permit = cx.send_permit().map_err(ScriptedError::from)?;
     Ok(cx.attempt())
@@ -111,14 +114,9 @@ async fn the_permit_refuses_when_the_lease_was_not_renewed() {
         .build()
         .expect("a valid set-up");
     let (receipt, scope) = receipted(&executor);
-    let gate = Arc::new(tokio::sync::Notify::new());
-    let call = tokio::spawn(slow_to_send(&scope, 1, gate.clone()));
-    // 150 ms after the claim a request could outlast the lease.
-    tokio::time::timeout(Duration::from_millis(400), std::future::pending::<()>())
-        .await
-        .expect_err("time passes");
-    gate.notify_one();
-    let attempt = call.await.expect("no panic").expect("the next attempt has a lease of its own");
+    // With less than timeout and margin left, a request could outlast the lease.
+    let call = slow_to_send(&scope, 1, Duration::from_millis(2_050));
+    let attempt = call.await.expect("the next attempt has a lease of its own");
     assert_eq!(attempt, 2);
     let known = history(&executor, &receipt).await;
     assert_eq!(known.closed[0].end.verdict, effectual::ledger::record::AttemptVerdict::NotPerformed);
