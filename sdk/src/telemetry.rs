@@ -62,3 +62,15 @@ pub(crate) fn stale_refused(id: &crate::EffectId) {
 pub(crate) fn renewal_failed(id: &crate::EffectId, error: &crate::LedgerError) {
     tracing::warn!(target: TARGET, { effect.id = %id, ledger.error_kind = ?error.kind() }, "a lease was not renewed");
 }
+
+/// The file of a ledger was not closed cleanly; what was stored is in its log.
+#[cfg(feature = "sqlite")]
+pub(crate) fn not_closed_cleanly(error: &dyn std::error::Error) {
+    tracing::warn!(target: TARGET, { ledger.error = %error }, "the ledger's file was not closed cleanly; nothing is lost");
+}
+
+/// A checkpoint failed and will be tried again.
+#[cfg(feature = "sqlite")]
+pub(crate) fn checkpoint_failed(error: &dyn std::error::Error) {
+    tracing::debug!(target: TARGET, { ledger.error = %error }, "a checkpoint failed and will be tried again");
+}

@@ -9,7 +9,7 @@ use sqlx::{Connection, SqliteConnection};
 use tokio::sync::{Mutex, MutexGuard, Notify};
 
 use super::{settings::Settings, writing::Judged};
-use crate::ledger::record::OutcomeBody;
+use crate::{ledger::record::OutcomeBody, telemetry};
 
 /// A checkpoint follows about so many bytes of log.
 const BYTES_BETWEEN: u64 = 4 << 20;
@@ -65,7 +65,7 @@ pub(super) async fn run(settings: Arc<Settings>, progress: Arc<Progress>, stop: 
         }
         progress.bytes.store(0, Ordering::Relaxed);
         if let Err(error) = checkpoint(&settings, &progress, &mut conn).await {
-            tracing::debug!(%error, "a checkpoint failed and will be tried again");
+            telemetry::checkpoint_failed(&error);
             conn = None;
         }
     }

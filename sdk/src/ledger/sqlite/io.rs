@@ -15,6 +15,7 @@ use crate::{
         ClaimRequest, LedgerError,
         writer::{Command, LedgerIo, Reply},
     },
+    telemetry,
 };
 
 /// A judgement older than this is made again under the write lock, so that no lease starts in the past.
@@ -168,7 +169,7 @@ impl Io {
         if let Some(conn) = self.conn
             && let Err(error) = conn.close().await
         {
-            tracing::warn!(%error, "the ledger's file was not closed cleanly; what was stored is in its log");
+            telemetry::not_closed_cleanly(&error);
         }
     }
 }
