@@ -21,13 +21,14 @@ use tokio::sync::Notify;
 
 use crate::effects::*;
 
-/// A ledger in memory that counts, and whose claims wait at a gate, or fail, where that is asked for.
+/// A ledger in memory that counts, and whose claims and openings wait at a gate, or fail, where that is asked for.
 #[derive(Debug, Default)]
 struct Watched {
     memory: MemoryLedger,
     calls: AtomicU32,
     renewals: AtomicU32,
     gated: AtomicBool,
+    opens_gated: AtomicBool,
     failing: AtomicBool,
     at_gate: Notify,
     gate: Notify,
@@ -52,7 +53,12 @@ impl Ledger for Watched {
         if matches!(change, Change::Renew { .. }) {
             self.renewals.fetch_add(1, Ordering::SeqCst);
         }
-        self.memory.change(owner, change).await
+        let changed = self.memory.change(owner, change).await;
+        if matches!(change, Change::Open { .. }) && self.opens_gated.load(Ordering::SeqCst) {
+            self.at_gate.notify_one();
+            self.gate.notified().await;
+        }
+        changed
     }
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
@@ -192,4 +198,32 @@ async fn waiting_for_a_labelled_attempt_asks_less_and_less_often() {
     assert_eq!((done.number, provider.performed()), (1, 1));
     assert!(asked < 60, "asked {asked} times in 3 s");
     drop((call.await.expect("no panic"), receipt));
+}
+
+#[test]
+fn f05_a_call_that_goes_away_while_it_opens_an_attempt_leaves_no_doubt() {
+    let (watched, ledger) = watched();
+    let runtime = || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let (first, other) = (runtime().expect("a runtime"), runtime().expect("a runtime"));
+    let executor = {
+        let _in = first.enter();
+        executor(&ledger)
+    };
+    let provider = Scripted::forgetful([Act::NoConnection]);
+    let id = {
+        let (receipt, scope) = receipted(&executor);
+        first
+            .block_on(holding(&scope, "o-1".into(), 4, Scripted::forgetful([Act::BadCredential])))
+            .expect_err("401");
+        receipt.effect_id().expect("an identity")
+    };
+    watched.opens_gated.store(true, Ordering::SeqCst);
+    first.spawn(holding(&receipted(&executor).1, "o-1".into(), 4, provider.clone()));
+    other.block_on(watched.at_gate.notified());
+    first.shutdown_timeout(Duration::from_secs(5));
+    other.block_on(until("the opened attempt to be released", Duration::from_secs(1), async || {
+        let row = ledger.read(&id).await.expect("answers").expect("known").effect;
+        row.state == State::Released && row.attempt == 3
+    }));
+    assert_eq!((provider.keys().len(), provider.performed()), (1, 0));
 }
