@@ -60,7 +60,7 @@ async fn recursive(
     ran.fetch_add(1, Ordering::SeqCst);
     let scope = cx;
     let inner: effectual::Call<u32, ScriptedError> = recursive(scope, order, ran.clone());
-    Ok(inner.await.nested::<ScriptedError>()?)
+    inner.await.nested()
 }
 
 async fn an_effect_that_calls_itself_ends(ledger: Arc<dyn Ledger>) {

@@ -173,8 +173,8 @@ async fn a_call_that_lasts_longer_than_its_lease_keeps_it(ledger: Arc<dyn Ledger
             Duration::from_millis(1),
             resending(&other, "o-11".into(), 5, provider.clone()),
         );
-        assert!(waited.await.is_err() || call.is_finished(), "nobody takes over");
-        false
+        // An answer is the stored one, perhaps a moment before the call itself has ended.
+        waited.await.is_ok_and(|answer| answer.expect("nobody takes over").number == 1)
     })
     .await;
     call.await.expect("no panic").expect("the fourth attempt is answered");

@@ -37,12 +37,12 @@ async fn every_answer_is_the_row_as_stored() {
     let mut record = win(&ledger, &request).await;
     let changes = [
         Change::Renew { lease_ms: 90_000 },
-        Change::Accept { handle: "job 1".into(), poll_after_ms: 700 },
         end(AttemptVerdict::Unknown, true, 5_000),
         open(),
         Change::Renew { lease_ms: 50_000 },
         end(AttemptVerdict::NotPerformed, true, 0),
         open(),
+        Change::Accept { handle: "job 1".into(), poll_after_ms: 700 },
         settle(b"{\"a\":1}"),
     ];
     for (n, change) in changes.iter().enumerate() {

@@ -168,7 +168,7 @@ impl LastWrite {
     async fn carry_out(self, shared: Arc<Shared>) {
         for _ in 0..LAST_WRITE_TRIES {
             let done = match &self {
-                Self::Change { held, change } => held.change(change).await.map(|_| true),
+                Self::Change { held, change } => held.last_change(change).await.map(|()| true),
                 Self::GiveBack { ledger, request } => give_back(&**ledger, request).await,
             };
             match done {

@@ -11,7 +11,10 @@ use std::{
 use crate::{
     clock::{Moment, Until},
     identity::EffectId,
-    ledger::{Change, Changed, EffectRecord, Ledger, LedgerError, LedgerErrorKind, Owner, record::Fence},
+    ledger::{
+        Change, Changed, EffectRecord, Ledger, LedgerError, LedgerErrorKind, Owner,
+        record::{Fence, State},
+    },
     provider::SendRefused,
 };
 
@@ -139,6 +142,17 @@ impl Held {
             }
         }
         Ok(changed)
+    }
+
+    /// [`change`](Self::change) for a call that has gone away. An attempt that it was about to open, and whose body never
+    /// started, is its own too.
+    pub(crate) async fn last_change(&self, change: &Change) -> Result<(), LedgerError> {
+        let Changed::Stale(Some(record)) = self.change(change).await? else { return Ok(()) };
+        let opened = record.fence == self.fence && record.state == State::Claimed && record.end.is_none();
+        if opened {
+            self.ledger.change(&Owner::of(&record), change).await?;
+        }
+        Ok(())
     }
 
     pub(crate) async fn accept(&self, handle: String, poll_after: Duration) -> Result<(), LedgerError> {

@@ -42,3 +42,22 @@ impl Progress {
         matches!(self.get(), Self::POLLED | Self::CLOSED | Self::OVER)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Progress;
+
+    #[test]
+    fn a_body_starts_or_its_call_goes_away_and_not_both() {
+        let started = Progress::default();
+        started.set(Progress::OPEN);
+        assert!(started.begin() && !started.begin());
+        assert_eq!(started.abandon(), Progress::POLLED);
+        assert!(started.may_have_performed());
+
+        let gone = Progress::default();
+        gone.set(Progress::OPEN);
+        assert_eq!(gone.abandon(), Progress::OPEN);
+        assert!(!gone.begin() && !gone.may_have_performed());
+    }
+}
