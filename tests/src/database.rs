@@ -26,7 +26,12 @@ impl PostgresDatabase {
 
     /// Its URL.
     pub fn url(&self) -> String {
-        let (server, _) = self.server.rsplit_once('/').expect("a server's URL names a database");
+        self.url_through(&self.server)
+    }
+
+    /// Its URL through a pooler before the server, or the server itself, at `url`.
+    pub fn url_through(&self, url: &str) -> String {
+        let (server, _) = url.rsplit_once('/').expect("a server's URL names a database");
         format!("{server}/{}", self.name)
     }
 }

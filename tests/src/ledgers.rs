@@ -49,6 +49,17 @@ pub async fn postgres(part: &str) -> Option<TestLedger> {
     Some(TestLedger::new(ledger, database))
 }
 
+/// A PostgreSQL database of its own, through a pooler in transaction mode; `None` where there is none.
+///
+/// # Panics
+/// When the server or the pooler refuses.
+pub async fn pooled(part: &str) -> Option<TestLedger> {
+    let (server, pooler) = (servers::postgres(part)?, servers::pgbouncer(part)?);
+    let database = PostgresDatabase::create(&server).await;
+    let builder = PostgresLedger::builder(database.url_through(&pooler)).pooled(true);
+    Some(TestLedger::new(builder.connect().await.expect("a new pooled ledger"), database))
+}
+
 /// Makes a test of an `async fn(Arc<dyn Ledger>)` on each ledger.
 #[macro_export]
 macro_rules! on_each_ledger {
@@ -68,6 +79,13 @@ macro_rules! on_each_ledger {
             async fn postgres() {
                 let part = concat!(module_path!(), " on PostgreSQL");
                 if let Some(test) = $crate::ledgers::postgres(part).await {
+                    super::$rule(test.ledger.clone()).await;
+                }
+            }
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn pooled() {
+                let part = concat!(module_path!(), " on PostgreSQL through a pooler");
+                if let Some(test) = $crate::ledgers::pooled(part).await {
                     super::$rule(test.ledger.clone()).await;
                 }
             }

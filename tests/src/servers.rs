@@ -24,6 +24,11 @@ pub fn postgres(part: &str) -> Option<String> {
     find(&POSTGRES, part)
 }
 
+/// `postgres://` URL of pgbouncer in transaction mode, before the same cluster; any of its databases can be named in it.
+pub fn pgbouncer(part: &str) -> Option<String> {
+    find(&PGBOUNCER, part)
+}
+
 /// Base URL of stripe-stateful-mock: deduplicates by `Idempotency-Key` and marks what it replays.
 pub fn stripe_mock(part: &str) -> Option<String> {
     find(&STRIPE_MOCK, part)
@@ -45,6 +50,7 @@ struct Server {
 }
 
 const POSTGRES: Server = Server { name: "PostgreSQL", variable: "EFFECTUAL_TEST_POSTGRES_URL" };
+const PGBOUNCER: Server = Server { name: "pgbouncer", variable: "EFFECTUAL_TEST_PGBOUNCER_URL" };
 const STRIPE_MOCK: Server =
     Server { name: "stripe-stateful-mock", variable: "EFFECTUAL_TEST_STRIPE_MOCK_URL" };
 const LOCALSTRIPE: Server = Server { name: "localstripe", variable: "EFFECTUAL_TEST_LOCALSTRIPE_URL" };

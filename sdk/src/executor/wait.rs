@@ -18,6 +18,8 @@ use crate::{
 /// How often another process' claim is looked at: soon at first, then less and less.
 pub(crate) const POLL_MIN: Duration = Duration::from_millis(5);
 const POLL_MAX: Duration = Duration::from_millis(250);
+/// The same where the ledger tells of changes, which it may miss.
+const POLL_TOLD_MAX: Duration = Duration::from_secs(2);
 
 /// What waiting came to.
 pub(crate) enum Waited {
@@ -34,25 +36,30 @@ impl Call {
     pub(crate) async fn wait_for_winner(&self, lease_remaining: Duration, poll: &mut Duration) -> Waited {
         let limit = Until::new(self.started, self.settings.wait);
         let lease = Until::new(clock::Moment::now(), lease_remaining);
+        let ledger = &self.scope.core.ledger;
+        let poll_max = if ledger.announces() { POLL_TOLD_MAX } else { POLL_MAX };
+        let mut changed = ledger.changed(&self.id);
         loop {
             if limit.is_past() {
                 return in_flight(lease.remaining());
             }
             // A winner in this process wakes us; another process' claim has to be looked at.
             let working = self.scope.core.working_on(&self.id);
-            let look_again = if working.is_some() { Duration::MAX } else { *poll };
+            let is_here = working.is_some();
+            let look_again = if is_here { Duration::MAX } else { *poll };
             tokio::select! {
                 () = no_longer(working) => {}
+                () = &mut changed, if !is_here => changed = ledger.changed(&self.id),
                 () = clock::sleep(look_again.min(limit.remaining()).min(lease.remaining())) => {}
                 () = self.scope.core.reached(Phase::Draining) => {
                     return Waited::Ended(Box::new(CallError::new(ErrorKind::Draining).into()));
                 }
             }
-            *poll = (*poll * 2).min(POLL_MAX);
+            *poll = (*poll * 2).min(poll_max);
             if lease.is_past() {
                 return Waited::Moved;
             }
-            match self.scope.core.ledger.read(&self.id).await {
+            match ledger.read(&self.id).await {
                 Ok(Some(history)) if history.effect.state == State::Claimed => {}
                 Ok(Some(history)) if history.effect.state == State::Released => {
                     return released(&history.effect);

@@ -142,7 +142,8 @@ pub enum Changed {
     Stale(Option<Box<EffectRecord>>),
 }
 
-/// Judges a change against the row. Pure; compares no times, so that `now` may be a clock that the database reads.
+/// Judges a change against the row. Pure. Compares times only where an attempt ends beside an older doubt, whose later
+/// end is kept: for any other change `now` may stand for a clock that the database reads when it stores.
 #[must_use]
 pub fn judge(
     current: Option<&EffectRecord>,

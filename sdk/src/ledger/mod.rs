@@ -71,6 +71,22 @@ pub trait Ledger: Send + Sync + std::fmt::Debug + 'static {
     /// [`LedgerError`].
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError>;
 
+    /// Resolves when the effect may have changed, soon after another process stored that it is no longer in flight; it
+    /// may resolve for no reason, and may miss a change. Never, unless a backend is told of changes: callers look again
+    /// from time to time whatever this does.
+    ///
+    /// # Cancel safety
+    /// A future that is dropped leaves nothing behind.
+    async fn changed(&self, id: &EffectId) {
+        let _ = id;
+        std::future::pending().await
+    }
+
+    /// Whether [`changed`](Self::changed) ever resolves, so that callers may look again less often.
+    fn announces(&self) -> bool {
+        false
+    }
+
     /// A short name for messages, such as `sqlite`.
     fn name(&self) -> &'static str;
 
@@ -92,6 +108,14 @@ impl<L: Ledger + ?Sized> Ledger for Arc<L> {
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
         (**self).read(id).await
+    }
+
+    async fn changed(&self, id: &EffectId) {
+        (**self).changed(id).await;
+    }
+
+    fn announces(&self) -> bool {
+        (**self).announces()
     }
 
     fn name(&self) -> &'static str {

@@ -19,6 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct PostgresLedgerBuilder {
     url: String,
     schema: Option<String>,
+    is_pooled: bool,
     writers: usize,
     patience: Duration,
     clock_offset_ms: i64,
@@ -29,6 +30,7 @@ impl std::fmt::Debug for PostgresLedgerBuilder {
         // The URL holds the password.
         f.debug_struct("PostgresLedgerBuilder")
             .field("schema", &self.schema)
+            .field("pooled", &self.is_pooled)
             .field("writers", &self.writers)
             .field("patience", &self.patience)
             .finish_non_exhaustive()
@@ -37,7 +39,7 @@ impl std::fmt::Debug for PostgresLedgerBuilder {
 
 impl PostgresLedgerBuilder {
     pub(super) fn new(url: String) -> Self {
-        Self { url, schema: None, writers: WRITERS, patience: PATIENCE, clock_offset_ms: 0 }
+        Self { url, schema: None, is_pooled: false, writers: WRITERS, patience: PATIENCE, clock_offset_ms: 0 }
     }
 
     /// The schema that holds the ledger's tables: 1 to 63 of `a-z`, `0-9` and `_`, not starting with a digit. It is
@@ -47,8 +49,19 @@ impl PostgresLedgerBuilder {
         self
     }
 
+    /// Whether the URL leads to a pooler that lends a connection for one transaction at a time, such as pgbouncer with
+    /// `pool_mode = transaction`; `false` unless set, which is for the server itself or a pooler in session mode.
+    ///
+    /// A pooled ledger leaves nothing behind in a session: every statement goes unnamed, in a transaction of its own
+    /// that pins its settings. That takes three more round trips a statement, and callers that wait for another process
+    /// find out by looking again instead of being told.
+    pub fn pooled(mut self, is_pooled: bool) -> Self {
+        self.is_pooled = is_pooled;
+        self
+    }
+
     /// How many connections write, from 1 to 16 (what is outside is taken as the nearest); 2 unless set. One more is
-    /// opened by the first read.
+    /// opened by the first read, and one that is told of changes, unless [pooled](Self::pooled).
     pub fn writers(mut self, writers: usize) -> Self {
         self.writers = writers.clamp(1, WRITERS_MAX);
         self
@@ -77,7 +90,8 @@ impl PostgresLedgerBuilder {
     /// # Cancel safety
     /// A future that is dropped leaves the tables as they were or whole, and no connection.
     pub async fn connect(self) -> Result<PostgresLedger, LedgerError> {
-        let connector = Connector::new(&self.url, self.schema, self.patience, self.clock_offset_ms)?;
+        let connector =
+            Connector::new(&self.url, self.schema, self.is_pooled, self.patience, self.clock_offset_ms)?;
         PostgresLedger::start(connector, self.writers).await
     }
 }

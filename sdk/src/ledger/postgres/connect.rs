@@ -4,7 +4,10 @@ use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 
 use sqlx::{ConnectOptions, Connection, PgConnection, postgres::PgConnectOptions};
 
-use super::error::{Cause, Trouble};
+use super::{
+    error::{Cause, Trouble},
+    session::Session,
+};
 use crate::{
     clock,
     ledger::{LedgerError, LedgerErrorKind},
@@ -31,19 +34,21 @@ impl Target {
 /// How connections are opened. Has no `Debug`: it holds the password.
 #[derive(Clone)]
 pub(super) struct Connector {
-    options: PgConnectOptions,
+    pub(super) options: PgConnectOptions,
+    /// What pins the settings of one transaction through a pooler; `None` where they are pinned for the session.
+    pins: Option<Arc<str>>,
     pub(super) target: Target,
     pub(super) schema: Option<String>,
     pub(super) patience: Duration,
     pub(super) offset_ms: i64,
 }
 
-/// What every connection of the ledger pins, whatever database, role and server say.
+/// What every connection of the ledger pins, or every transaction through a pooler, whatever database, role and server
+/// say.
 ///
 /// Without the planner's settings a table that was never analysed gets a hash join over a scan of the whole table. What
 /// a statement may not use is priced, so that compiling it would seem worth its while: hence no `jit`.
-const PINS: [(&str, &str); 10] = [
-    ("default_transaction_isolation", "read committed"),
+const PINS: [(&str, &str); 9] = [
     ("plan_cache_mode", "force_generic_plan"),
     ("enable_seqscan", "off"),
     ("enable_hashjoin", "off"),
@@ -60,6 +65,7 @@ impl Connector {
     pub(super) fn new(
         url: &str,
         schema: Option<String>,
+        is_pooled: bool,
         patience: Duration,
         offset_ms: i64,
     ) -> Result<Self, LedgerError> {
@@ -69,25 +75,38 @@ impl Connector {
             is_postgres.then(|| PgConnectOptions::from_str(url).ok()).flatten().ok_or_else(|| {
                 wrong("the URL of the PostgreSQL ledger is not `postgres://user:password@host:port/database`")
             })?;
-        let mut options = options.disable_statement_logging().options(PINS);
+        let mut options = options.disable_statement_logging();
         if options.get_application_name().is_none() {
             options = options.application_name("effectual");
         }
-        if let Some(schema) = &schema {
-            if !is_plain_name(schema) {
-                return Err(wrong(
-                    "the schema of the PostgreSQL ledger must be 1 to 63 of `a-z 0-9 _`, not starting with a digit",
-                ));
-            }
-            options = options.options([("search_path", schema)]);
+        if schema.as_deref().is_some_and(|schema| !is_plain_name(schema)) {
+            return Err(wrong(
+                "the schema of the PostgreSQL ledger must be 1 to 63 of `a-z 0-9 _`, not starting with a digit",
+            ));
         }
+        let search_path = schema.as_deref().map(|schema| ("search_path", schema));
+        let pins = PINS.into_iter().chain(search_path);
+        let pins = if is_pooled {
+            // Poolers refuse start-up parameters that they do not know.
+            options = options.extra_float_digits(None);
+            let pins: Vec<_> = pins.map(|(name, value)| format!("SET LOCAL {name} = '{value}'")).collect();
+            Some(pins.join("; ").into())
+        } else {
+            options = options.options(pins).options([("default_transaction_isolation", "read committed")]);
+            None
+        };
         let target = Target::of(&options);
-        Ok(Self { options, target, schema, patience, offset_ms })
+        Ok(Self { options, pins, target, schema, patience, offset_ms })
     }
 
-    pub(super) async fn connect(&self) -> Result<PgConnection, Setback> {
+    pub(super) fn is_pooled(&self) -> bool {
+        self.pins.is_some()
+    }
+
+    pub(super) async fn connect(&self) -> Result<Session, Setback> {
         match clock::within(self.patience, PgConnection::connect_with(&self.options)).await {
-            Some(connected) => connected.map_err(|error| Setback::of(&error)),
+            Some(Ok(connection)) => Ok(Session::new(connection, self.pins.clone(), self.offset_ms)),
+            Some(Err(error)) => Err(Setback::of(&error)),
             None => Err(Setback::timeout()),
         }
     }
@@ -120,31 +139,31 @@ impl Setback {
 /// A connection that is opened when it is needed, and again when it was lost.
 pub(super) struct Link {
     pub(super) connector: Connector,
-    connection: Option<PgConnection>,
+    session: Option<Session>,
 }
 
 impl Link {
-    pub(super) fn new(connector: Connector, connection: Option<PgConnection>) -> Self {
-        Self { connector, connection }
+    pub(super) fn new(connector: Connector, session: Option<Session>) -> Self {
+        Self { connector, session }
     }
 
-    pub(super) async fn get(&mut self) -> Result<&mut PgConnection, Setback> {
-        let connection = match self.connection.take() {
-            Some(connection) => connection,
+    pub(super) async fn get(&mut self) -> Result<&mut Session, Setback> {
+        let session = match self.session.take() {
+            Some(session) => session,
             None => self.connector.connect().await?,
         };
-        Ok(self.connection.insert(connection))
+        Ok(self.session.insert(session))
     }
 
     /// Forgets the connection, whose state is not known.
     pub(super) fn lose(&mut self) {
-        self.connection = None;
+        self.session = None;
     }
 
     pub(super) async fn close(mut self) {
-        if let Some(connection) = self.connection.take() {
+        if let Some(session) = self.session.take() {
             // The server notices a client that left without a word as well.
-            drop(clock::within(self.connector.patience, connection.close()).await);
+            drop(clock::within(self.connector.patience, session.close()).await);
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Opening: makes the tables where there are none, and refuses what is not a ledger, is newer or cannot be written.
 
-use sqlx::{AssertSqlSafe, Connection, PgConnection, Row as _};
+use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
 use super::{
     connect::{Connector, Setback, Target},
     error::report,
+    session::{Session, View},
     table::{AttemptRow, EffectRow, EvidenceRow, Role, Table, TouchRow},
 };
 use crate::ledger::{LedgerError, LedgerErrorKind};
@@ -22,19 +23,28 @@ const CREATE_VERSION: &str = "CREATE TABLE effectual_schema (
     is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only), version integer NOT NULL CHECK (version >= 0))";
 
 /// Opens the first connection of a ledger and brings the schema up to date.
-pub(super) async fn open(connector: &Connector) -> Result<PgConnection, LedgerError> {
+///
+/// Statements are unnamed and everything is within a transaction, so that nothing depends on the session.
+pub(super) async fn open(connector: &Connector) -> Result<Session, LedgerError> {
     let target = &connector.target;
     let opening =
         |setback: Setback| report(setback.trouble.kind(), "opening the ledger in", target, &setback.cause);
-    let mut connection = connector.connect().await.map_err(opening)?;
-    if !is_current(&mut connection, target).await? {
-        refuse_read_only(&mut connection, target).await?;
-        migrate(&mut connection, connector).await?;
+    let mut session = connector.connect().await.map_err(opening)?;
+    let mut look = session.begin(View::Current).await.map_err(opening)?;
+    let is_current = is_current(&mut look, target).await?;
+    if !is_current {
+        refuse_read_only(&mut look, target).await?;
     }
-    check_tables(&mut connection).await.map_err(opening)?;
-    refuse_read_only(&mut connection, target).await?;
-    refuse_unprivileged(&mut connection, target).await?;
-    Ok(connection)
+    look.commit().await.map_err(failed(target))?;
+    if !is_current {
+        migrate(&mut session, connector).await?;
+    }
+    let mut check = session.begin(View::Current).await.map_err(opening)?;
+    check_tables(&mut check).await.map_err(opening)?;
+    refuse_read_only(&mut check, target).await?;
+    refuse_unprivileged(&mut check, target).await?;
+    check.commit().await.map_err(failed(target))?;
+    Ok(session)
 }
 
 fn known() -> i32 {
@@ -70,7 +80,10 @@ async fn version(connection: &mut PgConnection, target: &Target) -> Result<Optio
         }
         return Ok(None);
     }
-    let version = sqlx::query_scalar("SELECT version FROM effectual_schema").fetch_one(connection).await;
+    let version = sqlx::query_scalar("SELECT version FROM effectual_schema")
+        .persistent(false)
+        .fetch_one(connection)
+        .await;
     match version {
         Ok(version) if version > known() => {
             let why = format!("schema {version}, and this library knows {}; update it", known());
@@ -89,21 +102,26 @@ async fn version(connection: &mut PgConnection, target: &Target) -> Result<Optio
 
 /// Whether an unqualified name finds a relation.
 async fn exists(connection: &mut PgConnection, name: &str, target: &Target) -> Result<bool, LedgerError> {
-    let found =
-        sqlx::query_scalar("SELECT to_regclass($1) IS NOT NULL").bind(name).fetch_one(connection).await;
-    found.map_err(failed(target))
+    let found = sqlx::query_scalar("SELECT to_regclass($1) IS NOT NULL")
+        .bind(name)
+        .persistent(false)
+        .fetch_one(connection);
+    found.await.map_err(failed(target))
 }
 
 /// Migrates in one transaction: another process sees all of it or nothing.
-async fn migrate(connection: &mut PgConnection, connector: &Connector) -> Result<(), LedgerError> {
+async fn migrate(session: &mut Session, connector: &Connector) -> Result<(), LedgerError> {
     let target = &connector.target;
-    let mut transaction = connection.begin().await.map_err(failed(target))?;
+    let begun = session.begin(View::Current).await;
+    let mut transaction = begun
+        .map_err(|setback| report(setback.trouble.kind(), "opening the ledger in", target, &setback.cause))?;
     sqlx::raw_sql("SET LOCAL lock_timeout = '60s'; SET LOCAL synchronous_commit = on")
         .execute(&mut *transaction)
         .await
         .map_err(failed(target))?;
     sqlx::query("SELECT pg_advisory_xact_lock($1)")
         .bind(LOCK)
+        .persistent(false)
         .execute(&mut *transaction)
         .await
         .map_err(failed(target))?;
@@ -123,6 +141,7 @@ async fn migrate(connection: &mut PgConnection, connector: &Connector) -> Result
         "INSERT INTO effectual_schema (version) VALUES ($1) ON CONFLICT (is_only) DO UPDATE SET version = $1",
     )
     .bind(known())
+    .persistent(false)
     .execute(&mut *transaction)
     .await
     .map_err(failed(target))?;
@@ -133,6 +152,7 @@ async fn migrate(connection: &mut PgConnection, connector: &Connector) -> Result
 async fn create_schema(connection: &mut PgConnection, schema: &str) -> Result<(), sqlx::Error> {
     let found = sqlx::query("SELECT FROM pg_namespace WHERE nspname = $1")
         .bind(schema)
+        .persistent(false)
         .fetch_optional(&mut *connection);
     if found.await?.is_none() {
         // The name was checked to need no quotes.
@@ -157,6 +177,7 @@ async fn check_tables(connection: &mut PgConnection) -> Result<(), Setback> {
 
 async fn refuse_read_only(connection: &mut PgConnection, target: &Target) -> Result<(), LedgerError> {
     let state = sqlx::query("SELECT pg_is_in_recovery(), current_setting('transaction_read_only')::boolean")
+        .persistent(false)
         .fetch_one(connection)
         .await
         .map_err(failed(target))?;
@@ -179,6 +200,7 @@ async fn refuse_unprivileged(connection: &mut PgConnection, target: &Target) -> 
                 AND ($1 <> 'effectual_effects' OR has_table_privilege($1, 'UPDATE'))",
         )
         .bind(table)
+        .persistent(false)
         .fetch_one(&mut *connection)
         .await
         .map_err(failed(target))?;

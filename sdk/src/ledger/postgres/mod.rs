@@ -5,18 +5,23 @@
 //! and a hit writes nothing. All writes go through a thread of the ledger's own, which stores whatever waits in one
 //! statement each time it becomes free.
 //!
-//! The connections pin planner settings, use named statements and expect to be the same session throughout: connect to
-//! the server itself or through a pooler in session mode, not in transaction mode.
+//! There are two modes. *Direct*, to the server itself or through a pooler in session mode: the connections pin planner
+//! settings, use named statements, expect to be the same session throughout, and one more is told when an effect that
+//! another process performs has moved on. *Pooled*, through a pooler in transaction mode such as pgbouncer
+//! ([`pooled`](PostgresLedgerBuilder::pooled)): nothing outlives a transaction, and waiters look again.
 
 mod builder;
 mod connect;
 mod decode;
 mod encode;
 mod error;
+mod listen;
 mod migrate;
 mod pass;
 mod reader;
 mod round;
+mod session;
+mod signals;
 mod sql;
 mod store;
 mod table;
@@ -37,6 +42,8 @@ use tokio::{
 pub use self::builder::PostgresLedgerBuilder;
 use self::{
     connect::{Connector, Link, Target},
+    reader::Request,
+    signals::{News, Signals},
     writer::Writer,
 };
 use super::{
@@ -55,6 +62,8 @@ const READS_MAX: usize = 256;
 pub struct PostgresLedger {
     handles: Mutex<Option<Handles>>,
     target: Target,
+    /// Who waits for whom; `None` where nobody tells.
+    signals: Option<Arc<Signals>>,
     /// Closes when the ledger's thread ends.
     ended: watch::Receiver<()>,
 }
@@ -63,7 +72,7 @@ pub struct PostgresLedger {
 #[derive(Clone)]
 struct Handles {
     queue: Queue,
-    reads: mpsc::Sender<reader::Request>,
+    reads: mpsc::Sender<Request>,
 }
 
 impl std::fmt::Debug for PostgresLedger {
@@ -97,8 +106,11 @@ impl PostgresLedger {
         let (reads, requests) = mpsc::channel(READS_MAX);
         let (opened, opening) = oneshot::channel();
         let (running, ended) = watch::channel(());
+        let signals = (!connector.is_pooled()).then(Arc::<Signals>::default);
+        let work =
+            Work { connector, writers, intake, reads: reads.downgrade(), requests, signals: signals.clone() };
         let run = move || {
-            run(connector, writers, intake, requests, opened);
+            work.run(opened);
             drop(running);
         };
         let no_thread = |error: std::io::Error| {
@@ -107,7 +119,7 @@ impl PostgresLedger {
         };
         std::thread::Builder::new().name("effectual-postgres".into()).spawn(run).map_err(no_thread)?;
         opening.await.unwrap_or_else(|_| Err(closed(&target)))?;
-        Ok(Self { handles: Mutex::new(Some(Handles { queue, reads })), target, ended })
+        Ok(Self { handles: Mutex::new(Some(Handles { queue, reads })), target, signals, ended })
     }
 
     fn handles(&self) -> Result<Handles, LedgerError> {
@@ -120,44 +132,61 @@ fn closed(target: &Target) -> LedgerError {
     LedgerError::new(LedgerErrorKind::Closed, format!("the ledger in {target} was closed"))
 }
 
-/// The ledger's thread: a runtime of its own, which a blocked executor cannot starve.
-fn run(
+/// What the ledger's thread does.
+struct Work {
     connector: Connector,
     writers: usize,
     intake: Intake,
-    reads: mpsc::Receiver<reader::Request>,
-    opened: oneshot::Sender<Result<(), LedgerError>>,
-) {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            let refused =
-                LedgerError::new(LedgerErrorKind::Unavailable, "the system gave the ledger no runtime");
-            drop(opened.send(Err(refused.with_source(error))));
-            return;
+    reads: mpsc::WeakSender<Request>,
+    requests: mpsc::Receiver<Request>,
+    signals: Option<Arc<Signals>>,
+}
+
+impl Work {
+    /// On a runtime of its own, which a blocked executor cannot starve.
+    fn run(self, opened: oneshot::Sender<Result<(), LedgerError>>) {
+        match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime.block_on(self.serve(opened)),
+            Err(error) => {
+                let refused =
+                    LedgerError::new(LedgerErrorKind::Unavailable, "the system gave the ledger no runtime");
+                drop(opened.send(Err(refused.with_source(error))));
+            }
         }
-    };
-    runtime.block_on(async move {
-        let mut connection = match migrate::open(&connector).await {
-            Ok(connection) => Some(connection),
+    }
+
+    async fn serve(self, opened: oneshot::Sender<Result<(), LedgerError>>) {
+        let mut session = match migrate::open(&self.connector).await {
+            Ok(session) => Some(session),
             Err(error) => return drop(opened.send(Err(error))),
         };
+        let Some(reads) = self.reads.upgrade() else { return };
         if opened.send(Ok(())).is_err() {
             return;
         }
-        let intake = Arc::new(intake);
+        let intake = Arc::new(self.intake);
         let mut tasks = JoinSet::new();
-        for _ in 0..writers {
-            let mut writer = Writer { link: Link::new(connector.clone(), connection.take()) };
+        for _ in 0..self.writers {
+            let link = Link::new(self.connector.clone(), session.take());
+            let tells = self.signals.clone().map(|signals| (signals, reads.clone()));
+            let mut writer = Writer { link, tells };
             let intake = Arc::clone(&intake);
             tasks.spawn(async move {
                 serve(&intake, &mut writer).await;
                 writer.link.close().await;
             });
         }
-        tasks.spawn(reader::serve(connector, reads));
-        while tasks.join_next().await.is_some() {}
-    });
+        drop(reads);
+        tasks.spawn(reader::serve(self.connector.clone(), self.requests));
+        let done = async { while tasks.join_next().await.is_some() {} };
+        match &self.signals {
+            None => done.await,
+            Some(signals) => tokio::select! {
+                () = done => {}
+                () = listen::serve(&self.connector, signals) => {}
+            },
+        }
+    }
 }
 
 #[async_trait]
@@ -173,9 +202,24 @@ impl Ledger for PostgresLedger {
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
         let (reply, answer) = oneshot::channel();
         let reads = self.handles()?.reads;
-        reads.send((id.clone(), reply)).await.map_err(|_| closed(&self.target))?;
+        reads.send(Request::Read(id.clone(), reply)).await.map_err(|_| closed(&self.target))?;
         drop(reads);
         answer.await.map_err(|_| closed(&self.target))?
+    }
+
+    async fn changed(&self, id: &EffectId) {
+        let Some(signals) = &self.signals else { return std::future::pending().await };
+        let head = encode::head(id);
+        let mut waiting = signals.wait_for(head);
+        // What is not told now is found by looking again.
+        if let (true, Ok(handles)) = (waiting.is_first, self.handles()) {
+            drop(handles.reads.try_send(Request::Tell(News::Awaited, vec![head])));
+        }
+        waiting.moved().await;
+    }
+
+    fn announces(&self) -> bool {
+        self.signals.is_some()
     }
 
     fn name(&self) -> &'static str {

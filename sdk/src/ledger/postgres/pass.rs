@@ -2,17 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use sqlx::{
-    Arguments, PgConnection, Row as _,
-    error::BoxDynError,
-    postgres::{PgArguments, PgRow},
-};
+use sqlx::{Arguments, Row as _, postgres::PgRow};
 use uuid::Uuid;
 
 use super::{
     connect::Setback,
     decode, encode,
     round::{Held, Judged, Open, Round, record_in},
+    session::Session,
     sql, store,
     table::{EffectRow, Shape, Table},
     time::{CLOCK, may_be_symbolic, resolve},
@@ -23,28 +20,8 @@ use crate::ledger::{
     writer::{Command, Reply},
 };
 
-/// Runs a statement of [`sql`] with its parameters behind the clock's offset.
-pub(super) async fn fetch(
-    connection: &mut PgConnection,
-    statement: &'static str,
-    offset_ms: i64,
-    add: impl FnOnce(&mut PgArguments) -> Result<(), BoxDynError>,
-) -> Result<Vec<PgRow>, Setback> {
-    let mut arguments = PgArguments::default();
-    arguments
-        .add(offset_ms)
-        .and_then(|()| add(&mut arguments))
-        .map_err(|error| Setback::of(&sqlx::Error::Encode(error)))?;
-    let rows = sqlx::query_with(statement, arguments).fetch_all(connection).await;
-    rows.map_err(|error| Setback::of(&error))
-}
-
 /// Deals with what is open. An error leaves all of it open that is not known to be stored.
-pub(super) async fn pass(
-    round: &mut Round<'_>,
-    connection: &mut PgConnection,
-    offset_ms: i64,
-) -> Result<(), Setback> {
+pub(super) async fn pass(round: &mut Round<'_>, session: &mut Session) -> Result<(), Setback> {
     let (mut claims, mut changes) = (Vec::new(), Vec::new());
     for (open, command) in round.turn() {
         match command {
@@ -54,12 +31,12 @@ pub(super) async fn pass(
     }
     let mut judged = Vec::new();
     if !claims.is_empty() {
-        judge_claims(round, &claims, &mut judged, connection, offset_ms).await?;
+        judge_claims(round, &claims, &mut judged, session).await?;
     }
     if !changes.is_empty() {
-        judge_changes(round, &changes, &mut judged, connection, offset_ms).await?;
+        judge_changes(round, &changes, &mut judged, session).await?;
     }
-    store::store(round, judged, connection, offset_ms).await
+    store::store(round, judged, session).await
 }
 
 /// Claims what is not there in one round trip, and judges the rest by the rows that came back.
@@ -67,18 +44,16 @@ async fn judge_claims<'b>(
     round: &mut Round<'b>,
     claims: &[(usize, &'b ClaimRequest)],
     judged: &mut Vec<Judged<'b>>,
-    connection: &mut PgConnection,
-    offset_ms: i64,
+    session: &mut Session,
 ) -> Result<(), Setback> {
     let firsts: Vec<_> = claims.iter().map(|(_, request)| claim::judge(None, request, CLOCK)).collect();
     let writes = firsts.iter().filter_map(|first| first.write.as_ref());
     let mut rows: Vec<_> = writes.map(|write| encode::effect(&write.effect)).collect();
     let shape = Shape::of(&rows);
     let statement = if shape == Shape::One { &*sql::CLAIM_ONE } else { &*sql::CLAIM_MANY };
-    let answer = fetch(connection, statement, offset_ms, |arguments| {
-        EffectRow::add_to(&mut rows, shape, sql::of_claim, arguments)
-    })
-    .await?;
+    let answer = session
+        .fetch(statement, |arguments| EffectRow::add_to(&mut rows, shape, sql::of_claim, arguments))
+        .await?;
     let Looked { now, inserted, held } = look(&answer)?;
     for ((at, request), first) in claims.iter().zip(firsts) {
         if inserted.contains(&encode::token(request.token)) {
@@ -108,8 +83,7 @@ async fn judge_changes<'b>(
     round: &mut Round<'b>,
     changes: &[(Open, &'b Owner, &'b Change)],
     judged: &mut Vec<Judged<'b>>,
-    connection: &mut PgConnection,
-    offset_ms: i64,
+    session: &mut Session,
 ) -> Result<(), Setback> {
     let mut unseen = Vec::new();
     for (open, owner, change) in changes {
@@ -122,7 +96,7 @@ async fn judge_changes<'b>(
         return Ok(());
     }
     let heads: Vec<_> = unseen.iter().map(|(_, owner, _)| encode::head(&owner.id)).collect();
-    let answer = fetch(connection, &sql::READ, offset_ms, |arguments| arguments.add(heads)).await?;
+    let answer = session.fetch(&sql::READ, |arguments| arguments.add(heads)).await?;
     let Looked { held, .. } = look(&answer)?;
     for (at, owner, change) in unseen {
         let Some(held) = held.get(&encode::head(&owner.id)) else {

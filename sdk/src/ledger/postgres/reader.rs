@@ -1,6 +1,6 @@
-//! Reads of one effect with its history, in one snapshot.
+//! Reads of one effect with its history, in one snapshot; and what the ledger tells others.
 
-use sqlx::{Connection, PgConnection, postgres::PgRow};
+use sqlx::{Arguments as _, postgres::PgRow};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
@@ -9,8 +9,10 @@ use super::{
     decode::{self, Unreadable},
     encode,
     error::{Trouble, report},
-    pass::fetch,
+    listen,
     round::Held,
+    session::{Session, View, behind_offset},
+    signals::News,
     sql,
     table::{AttemptRow, EffectRow, EvidenceRow, Table},
 };
@@ -22,18 +24,40 @@ use crate::{
 
 pub(super) type Answer = Result<Option<EffectHistory>, LedgerError>;
 
-/// A read that waits for its answer.
-pub(super) type Request = (EffectId, oneshot::Sender<Answer>);
+/// What the reader's connection is for.
+pub(super) enum Request {
+    /// A read that waits for its answer.
+    Read(EffectId, oneshot::Sender<Answer>),
+    /// What all ledgers are to be told. It may get lost.
+    Tell(News, Vec<Uuid>),
+}
 
-/// Serves reads until nobody can ask any more.
+/// Serves requests until nobody can ask any more.
 pub(super) async fn serve(connector: Connector, mut requests: mpsc::Receiver<Request>) {
     let mut link = Link::new(connector, None);
-    while let Some((id, reply)) = requests.recv().await {
-        let answer = read(&mut link, &id).await;
-        // A caller that went away has no use for the answer.
-        drop(reply.send(answer));
+    while let Some(request) = requests.recv().await {
+        match request {
+            Request::Read(id, reply) => {
+                let answer = read(&mut link, &id).await;
+                // A caller that went away has no use for the answer.
+                drop(reply.send(answer));
+            }
+            Request::Tell(news, heads) => {
+                if tell(&mut link, news, &heads).await.is_err() {
+                    link.lose();
+                }
+            }
+        }
     }
     link.close().await;
+}
+
+async fn tell(link: &mut Link, news: News, heads: &[Uuid]) -> Result<(), Setback> {
+    let limit = link.connector.patience;
+    let connection = link.get().await?.connection();
+    clock::within(limit, listen::tell(connection, news, heads))
+        .await
+        .unwrap_or_else(|| Err(Setback::timeout()))
 }
 
 async fn read(link: &mut Link, id: &EffectId) -> Answer {
@@ -57,11 +81,9 @@ async fn read(link: &mut Link, id: &EffectId) -> Answer {
 }
 
 async fn try_read(link: &mut Link, id: &EffectId, patience: &Until) -> Result<Option<Snapshot>, Setback> {
-    let (limit, offset_ms) = (patience.remaining(), link.connector.offset_ms);
-    let connection = link.get().await?;
-    clock::within(limit, snapshot(connection, encode::head(id), offset_ms))
-        .await
-        .unwrap_or_else(|| Err(Setback::timeout()))
+    let limit = patience.remaining();
+    let session = link.get().await?;
+    clock::within(limit, snapshot(session, encode::head(id))).await.unwrap_or_else(|| Err(Setback::timeout()))
 }
 
 struct Snapshot {
@@ -70,23 +92,17 @@ struct Snapshot {
     evidence: Vec<PgRow>,
 }
 
-async fn snapshot(
-    connection: &mut PgConnection,
-    head: Uuid,
-    offset_ms: i64,
-) -> Result<Option<Snapshot>, Setback> {
+async fn snapshot(session: &mut Session, head: Uuid) -> Result<Option<Snapshot>, Setback> {
     let failed = |error: sqlx::Error| Setback::of(&error);
-    let mut transaction =
-        connection.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await.map_err(failed)?;
-    let effect = fetch(&mut transaction, &sql::READ, offset_ms, |arguments| {
-        sqlx::Arguments::add(arguments, vec![head])
-    })
-    .await?
-    .pop();
-    let closed =
-        sqlx::query(sql::ATTEMPTS.as_str()).bind(head).fetch_all(&mut *transaction).await.map_err(failed)?;
-    let evidence =
-        sqlx::query(sql::EVIDENCE.as_str()).bind(head).fetch_all(&mut *transaction).await.map_err(failed)?;
+    let is_named = session.keeps_statements();
+    let asked = behind_offset(session.offset_ms(), |arguments| arguments.add(vec![head]))?;
+    let mut transaction = session.begin(View::Snapshot).await?;
+    let read = sqlx::query_with(sql::READ.as_str(), asked).persistent(is_named);
+    let effect = read.fetch_all(&mut *transaction).await.map_err(failed)?.pop();
+    let closed = sqlx::query(sql::ATTEMPTS.as_str()).bind(head).persistent(is_named);
+    let closed = closed.fetch_all(&mut *transaction).await.map_err(failed)?;
+    let evidence = sqlx::query(sql::EVIDENCE.as_str()).bind(head).persistent(is_named);
+    let evidence = evidence.fetch_all(&mut *transaction).await.map_err(failed)?;
     transaction.commit().await.map_err(failed)?;
     Ok(effect.map(|effect| Snapshot { effect, closed, evidence }))
 }

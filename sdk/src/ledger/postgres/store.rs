@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use sqlx::{PgConnection, Row as _};
+use sqlx::Row as _;
 
 use super::{
     connect::Setback,
     encode,
-    pass::fetch,
     round::{Judged, Round, record_in},
+    session::Session,
     sql,
     table::{AttemptRow, EffectRow, EvidenceRow, Shape, Table, TouchRow},
     time::resolve,
@@ -24,8 +24,7 @@ const PAYLOADS_MAX: usize = 16 << 20;
 pub(super) async fn store(
     round: &mut Round<'_>,
     judged: Vec<Judged<'_>>,
-    connection: &mut PgConnection,
-    offset_ms: i64,
+    session: &mut Session,
 ) -> Result<(), Setback> {
     let (done, mut waiting): (Vec<_>, Vec<_>) = judged.into_iter().partition(Judged::is_stored);
     for judged in done {
@@ -34,12 +33,12 @@ pub(super) async fn store(
     waiting.sort_by_key(|judged| encode::head(judged.id));
     let (writes, touches): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|judged| judged.write.is_some());
     if !touches.is_empty() {
-        store_touches(round, touches, connection, offset_ms).await?;
+        store_touches(round, touches, session).await?;
     }
     let (plain, with_more): (Vec<_>, Vec<_>) = writes.into_iter().partition(is_plain);
     for (writes, more) in [(plain, false), (with_more, true)] {
         for chunk in chunks(writes) {
-            store_chunk(round, chunk, more, connection, offset_ms).await?;
+            store_chunk(round, chunk, more, session).await?;
         }
     }
     Ok(())
@@ -83,15 +82,13 @@ fn payload_size(write: &Write) -> usize {
 async fn store_touches(
     round: &mut Round<'_>,
     judged: Vec<Judged<'_>>,
-    connection: &mut PgConnection,
-    offset_ms: i64,
+    session: &mut Session,
 ) -> Result<(), Setback> {
     let mut rows: Vec<_> =
         judged.iter().filter_map(|judged| judged.touch.map(|by| encode::touch(judged.id, 0, by))).collect();
-    fetch(connection, &sql::TOUCH, offset_ms, |arguments| {
-        TouchRow::add_to(&mut rows, Shape::Many, sql::of_more, arguments)
-    })
-    .await?;
+    session
+        .fetch(&sql::TOUCH, |arguments| TouchRow::add_to(&mut rows, Shape::Many, sql::of_more, arguments))
+        .await?;
     for judged in judged {
         round.answer(judged.at, Ok(judged.reply));
     }
@@ -102,8 +99,7 @@ async fn store_chunk(
     round: &mut Round<'_>,
     judged: Vec<Judged<'_>>,
     with_more: bool,
-    connection: &mut PgConnection,
-    offset_ms: i64,
+    session: &mut Session,
 ) -> Result<(), Setback> {
     let mut rows = Rows::of(&judged);
     let shape = if with_more { Shape::Many } else { Shape::of(&rows.effects) };
@@ -112,16 +108,17 @@ async fn store_chunk(
         (false, Shape::Many) => &*sql::STORE_MANY,
         (false, Shape::One) => &*sql::STORE_ONE,
     };
-    let answer = fetch(connection, statement, offset_ms, |arguments| {
-        EffectRow::add_to(&mut rows.effects, shape, sql::of_change, arguments)?;
-        if with_more {
-            AttemptRow::add_to(&mut rows.closed, Shape::Many, sql::of_more, arguments)?;
-            TouchRow::add_to(&mut rows.touches, Shape::Many, sql::of_more, arguments)?;
-            EvidenceRow::add_to(&mut rows.evidence, Shape::Many, sql::of_more, arguments)?;
-        }
-        Ok(())
-    })
-    .await?;
+    let answer = session
+        .fetch(statement, |arguments| {
+            EffectRow::add_to(&mut rows.effects, shape, sql::of_change, arguments)?;
+            if with_more {
+                AttemptRow::add_to(&mut rows.closed, Shape::Many, sql::of_more, arguments)?;
+                TouchRow::add_to(&mut rows.touches, Shape::Many, sql::of_more, arguments)?;
+                EvidenceRow::add_to(&mut rows.evidence, Shape::Many, sql::of_more, arguments)?;
+            }
+            Ok(())
+        })
+        .await?;
     let stored: Result<HashMap<i64, LedgerTime>, sqlx::Error> =
         answer.iter().map(|row| Ok((row.try_get(1)?, row.try_get(0)?))).collect();
     let stored = stored.map_err(|error| Setback::of(&error))?;

@@ -1,19 +1,25 @@
 //! What the group commit's loop drives: batches against a connection that may be lost at any point.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use tokio::sync::mpsc;
+use uuid::Uuid;
 
 use super::{
     connect::{Link, Setback},
+    encode,
     error::{Trouble, report},
     pass::pass,
+    reader::Request,
     round::Round,
+    signals::{News, Signals},
 };
 use crate::{
     clock::{self, Moment, Until},
     ledger::{
-        LedgerError,
+        Changed, LedgerError,
+        record::State,
         writer::{Command, LedgerIo, Reply},
     },
 };
@@ -24,9 +30,21 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// The longest pause.
 const PAUSE_MAX: Duration = Duration::from_millis(500);
 
+/// The effect of an answer that stored its last word for now.
+fn moved(answer: &Result<Reply, LedgerError>) -> Option<Uuid> {
+    match answer {
+        Ok(Reply::Change(Changed::Applied(record))) if record.state != State::Claimed => {
+            Some(encode::head(&record.id))
+        }
+        _ => None,
+    }
+}
+
 /// One of the writers of a ledger.
 pub(super) struct Writer {
     pub(super) link: Link,
+    /// Where others are told what moved; `None` where nobody listens.
+    pub(super) tells: Option<(Arc<Signals>, mpsc::Sender<Request>)>,
 }
 
 #[async_trait]
@@ -41,19 +59,27 @@ impl LedgerIo for Writer {
                 Err(setback) => self.handle(&mut round, setback, &patience, &mut pause).await,
             }
         }
-        round.into_replies()
+        let replies = round.into_replies();
+        self.tell(&replies);
+        replies
     }
 }
 
 impl Writer {
+    /// Has those told who wait for an effect that is no longer in flight. Never waits: they look again by themselves.
+    fn tell(&self, replies: &[Result<Reply, LedgerError>]) {
+        let Some((signals, reads)) = &self.tells else { return };
+        let moved = signals.take_awaited(replies.iter().filter_map(moved));
+        if !moved.is_empty() {
+            drop(reads.try_send(Request::Tell(News::Moved, moved)));
+        }
+    }
+
     async fn pass(&mut self, round: &mut Round<'_>, patience: &Until) -> Result<(), Setback> {
-        let offset_ms = self.link.connector.offset_ms;
         // A batch that comes when patience is at its end still gets a fair try.
         let limit = patience.remaining().max(self.link.connector.patience / 4);
-        let connection = self.link.get().await?;
-        clock::within(limit, pass(round, connection, offset_ms))
-            .await
-            .unwrap_or_else(|| Err(Setback::timeout()))
+        let session = self.link.get().await?;
+        clock::within(limit, pass(round, session)).await.unwrap_or_else(|| Err(Setback::timeout()))
     }
 
     /// Prepares for the next pass, or fails what is left. Repeating is safe: what was stored without an acknowledgement
