@@ -5,13 +5,15 @@
 mod declared;
 #[path = "stripe/look_up.rs"]
 mod look_up;
+#[path = "stripe/payments.rs"]
+mod payments;
 #[path = "http_adapter/script.rs"]
 mod script;
 #[path = "stripe/servers.rs"]
 mod servers;
 
 use declared::{Shop, refund_order};
-use effectual::{ErrorKind, Failure, Verdict};
+use effectual::{ErrorKind, Failure, Verdict, provider::stripe::API_VERSION};
 use script::{Script, Step, say};
 
 const REFUND: &str = r#"{"id":"re_1","object":"refund","amount":500,"charge":"ch_1","currency":"usd","created":1,
@@ -31,7 +33,7 @@ async fn a_refund_is_sent_with_its_key_its_mark_and_nothing_that_was_not_asked_f
     assert_eq!(asked.body, format!("charge=ch_1&amount=500&metadata%5Beffectual_effect%5D={digest}"));
     assert_eq!(asked.header("content-type"), Some("application/x-www-form-urlencoded"));
     assert_eq!(asked.header("authorization"), Some("Bearer sk_test_canary"));
-    assert_eq!(asked.header("stripe-version"), Some("2026-10-29"));
+    assert_eq!(asked.header("stripe-version"), Some(API_VERSION));
     assert_eq!(asked.header("idempotency-key").map(str::len), Some(36));
 }
 

@@ -19,12 +19,22 @@ pub async fn at_stripe_mock(url: &str) -> String {
 /// # Panics
 /// When the server refuses.
 pub async fn at_localstripe(url: &str) -> (String, String) {
+    let (customer, _) = card_at_localstripe(url).await;
+    let charge = post(url, "charges", &format!("amount=1000&currency=usd&customer={customer}")).await;
+    (id(&charge), customer)
+}
+
+/// A customer at localstripe, and the card that is charged.
+///
+/// # Panics
+/// When the server refuses.
+pub async fn card_at_localstripe(url: &str) -> (String, String) {
     let card = "card[number]=4242424242424242&card[exp_month]=12&card[exp_year]=2030&card[cvc]=123";
     let token = id(&post(url, "tokens", card).await);
     let email = format!("{}@example.com", uuid::Uuid::new_v4().simple());
-    let customer = id(&post(url, "customers", &format!("email={email}&source={token}")).await);
-    let charge = post(url, "charges", &format!("amount=1000&currency=usd&customer={customer}")).await;
-    (id(&charge), customer)
+    let customer = post(url, "customers", &format!("email={email}&source={token}")).await;
+    let card = customer["default_source"].as_str().expect("the card of a customer");
+    (id(&customer), card.to_owned())
 }
 
 fn id(object: &Value) -> String {

@@ -90,7 +90,6 @@ impl Shop {
 pub(crate) fn client(base: &str) -> StripeClient {
     StripeClient::new("sk_test_canary")
         .and_then(|client| client.with_base(base))
-        .and_then(|client| client.with_api_version("2026-10-29"))
         .and_then(StripeClient::without_proxy)
         .expect("a client")
 }

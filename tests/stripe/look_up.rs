@@ -92,10 +92,10 @@ async fn a_list_in_falling_order_is_left_where_it_is_older_than_the_effect() {
 #[tokio::test]
 async fn of_an_operation_that_it_was_not_told_of_it_never_says_absent() {
     let empty = || page(&[], false);
-    let script = Script::start([empty(), empty(), empty()]).await;
+    let script = Script::start([empty(), empty(), empty(), empty()]).await;
     assert_eq!(ask(&script, None).await, Found::Unknown);
     let paths = script.asked().iter().map(|asked| asked.head[..14].to_owned()).collect::<Vec<_>>();
-    assert_eq!(paths, ["GET /v1/refund", "GET /v1/charge", "GET /v1/custom"]);
+    assert_eq!(paths, ["GET /v1/refund", "GET /v1/charge", "GET /v1/custom", "GET /v1/paymen"]);
     let customer = page(&[object("cus_1", 1, true)], false);
     let script = Script::start([empty(), empty(), customer]).await;
     assert!(matches!(ask(&script, None).await, Found::Done(_)));

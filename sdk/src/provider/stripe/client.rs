@@ -4,7 +4,10 @@ use std::{fmt, time::Duration};
 
 use serde::de::DeserializeOwned;
 
-use super::{charges::Charges, customers::Customers, error::StripeError, form::Form, refunds::Refunds};
+use super::{
+    API_VERSION, charges::Charges, customers::Customers, error::StripeError, form::Form,
+    payment_intents::PaymentIntents, refunds::Refunds,
+};
 use crate::{
     context::EffectContext,
     provider::{
@@ -36,7 +39,8 @@ impl StripeClient {
     /// # Errors
     /// As [`new`](Self::new), or the profile contradicts itself.
     pub fn with_profile(secret: impl Into<Secret>, profile: Profile) -> Result<Self, StripeError> {
-        Ok(Self { http: HttpClient::new(profile, BASE)?.with_bearer(&secret.into())? })
+        let http = HttpClient::new(profile, BASE)?.with_bearer(&secret.into())?;
+        Self { http }.with_api_version(API_VERSION)
     }
 
     /// Uses another address than `https://api.stripe.com`: a test server.
@@ -47,8 +51,8 @@ impl StripeClient {
         Ok(Self { http: self.http.with_base(base)? })
     }
 
-    /// Asks for this version of the API, such as `2026-10-29`, instead of the account's own. A version that changes
-    /// between attempts may change what Stripe compares.
+    /// Asks for this version of the API instead of [`API_VERSION`]. A version that changes between attempts may change what
+    /// Stripe compares; fields that it has renamed are not read.
     ///
     /// # Errors
     /// [`StripeError`], not sent: it cannot be sent in a header.
@@ -76,6 +80,12 @@ impl StripeClient {
     /// [`StripeError`], not sent: TLS cannot be set up.
     pub fn without_proxy(self) -> Result<Self, StripeError> {
         Ok(Self { http: self.http.without_proxy()? })
+    }
+
+    /// Payment intents.
+    #[must_use]
+    pub fn payment_intents(&self) -> PaymentIntents<'_> {
+        PaymentIntents(self)
     }
 
     /// Charges.

@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::charges::Charge;
+use super::{charges::Charge, payment_intents::PaymentIntent};
 use crate::{
     failure::{Failure, Verdict},
     provider::{SendRefused, http::HttpError, is_code},
@@ -98,16 +98,22 @@ impl StripeError {
     /// What a charge that Stripe declined says, as a look-up finds it.
     #[must_use]
     pub fn of_failed_charge(charge: &Charge) -> Self {
-        let said = Said {
-            error_type: Some("card_error".to_owned()),
-            code: charge.failure_code.clone(),
-            charge: Some(charge.id.clone()),
-            ..Said::default()
-        };
-        Self(Box::new(Inner {
-            http: HttpError::refused(402, charge.failure_code.as_deref()),
-            said: Some(said),
-        }))
+        let (code, charge) = (charge.failure_code.clone(), Some(charge.id.clone()));
+        Self::declined(Said { code, charge, ..Said::default() })
+    }
+
+    /// What a payment intent whose confirmation Stripe declined says, as a look-up finds it; `None` where it
+    /// [was not](PaymentIntent::failed).
+    #[must_use]
+    pub fn of_failed_intent(intent: &PaymentIntent) -> Option<Self> {
+        let error = intent.last_payment_error.clone().filter(|_| intent.failed())?;
+        let (code, decline_code, charge) = (error.code, error.decline_code, error.charge);
+        Some(Self::declined(Said { code, decline_code, charge, ..Said::default() }))
+    }
+
+    fn declined(said: Said) -> Self {
+        let said = Said { error_type: Some("card_error".to_owned()), ..said };
+        Self(Box::new(Inner { http: HttpError::refused(402, said.code.as_deref()), said: Some(said) }))
     }
 }
 

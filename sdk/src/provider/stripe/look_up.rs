@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     charges::Charge, client::StripeClient, customers::Customer, error::StripeError, list::Listed,
-    refunds::Refund,
+    payment_intents::PaymentIntent, refunds::Refund,
 };
 use crate::{
     failure::Found,
@@ -19,7 +19,7 @@ use crate::{
 ///
 /// A value of it with a client, given to the executor, finds what an effect made by the mark in its metadata. It
 /// says "absent" only of operations that it was told of with [`creates`](Self::creates): of others it cannot know that they
-/// leave a mark. The effect must return the object itself ([`Refund`], [`Charge`] or [`Customer`]) and have
+/// leave a mark. The effect must return the object itself ([`PaymentIntent`], [`Charge`], [`Refund`] or [`Customer`]) and have
 /// [`StripeError`] as its error.
 #[derive(Debug, Clone, Default)]
 pub struct Stripe {
@@ -37,6 +37,12 @@ pub enum StripeObject {
     Charge,
     /// A customer.
     Customer,
+    /// A payment intent.
+    PaymentIntent,
+}
+
+impl StripeObject {
+    const ALL: [Self; 4] = [Self::Refund, Self::Charge, Self::Customer, Self::PaymentIntent];
 }
 
 impl Stripe {
@@ -68,7 +74,7 @@ impl Provider for Stripe {
         match self.operations.get(request.operation) {
             Some(object) => ask(client, request, *object).await,
             None => {
-                for object in [StripeObject::Refund, StripeObject::Charge, StripeObject::Customer] {
+                for object in StripeObject::ALL {
                     if let found @ (Found::Done(_) | Found::Refused(_)) = ask(client, request, object).await {
                         return found;
                     }
@@ -86,6 +92,9 @@ async fn ask(client: &StripeClient, request: &LookUp<'_>, object: StripeObject) 
         StripeObject::Charge => found(find::<Charge>(client, request).await, |charge| {
             charge.failed().then(|| StripeError::of_failed_charge(charge))
         }),
+        StripeObject::PaymentIntent => {
+            found(find::<PaymentIntent>(client, request).await, StripeError::of_failed_intent)
+        }
     }
 }
 

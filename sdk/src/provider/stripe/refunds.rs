@@ -17,7 +17,7 @@ const PATH: &str = "/v1/refunds";
 /// A refund to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreateRefund {
-    charge: String,
+    of: (&'static str, String),
     amount: Option<u64>,
     reason: Option<String>,
     metadata: BTreeMap<String, String>,
@@ -27,10 +27,20 @@ impl CreateRefund {
     /// A refund of all that is left of a charge.
     #[must_use]
     pub fn new(charge: impl Into<String>) -> Self {
-        Self { charge: charge.into(), amount: None, reason: None, metadata: BTreeMap::new() }
+        Self::of("charge", charge.into())
     }
 
-    /// A part of the charge, in the smallest unit of its currency.
+    /// A refund of all that is left of the payment that an intent led to.
+    #[must_use]
+    pub fn of_payment_intent(intent: impl Into<String>) -> Self {
+        Self::of("payment_intent", intent.into())
+    }
+
+    fn of(what: &'static str, id: String) -> Self {
+        Self { of: (what, id), amount: None, reason: None, metadata: BTreeMap::new() }
+    }
+
+    /// A part of it, in the smallest unit of its currency.
     #[must_use]
     pub fn amount(mut self, amount: u64) -> Self {
         self.amount = Some(amount);
@@ -63,6 +73,9 @@ pub struct Refund {
     /// The charge that it is of.
     #[serde(default)]
     pub charge: Option<String>,
+    /// The payment intent that it is of.
+    #[serde(default)]
+    pub payment_intent: Option<String>,
     /// In lower case, such as `usd`.
     pub currency: String,
     /// In seconds since the Unix epoch, by Stripe's clock.
@@ -104,7 +117,7 @@ impl Refunds<'_> {
     /// As [`EffectRequest::send`](crate::provider::http::EffectRequest::send).
     pub async fn create(&self, cx: &EffectContext, refund: &CreateRefund) -> Result<Refund, StripeError> {
         let form = Form::default()
-            .field("charge", &refund.charge)
+            .field(refund.of.0, &refund.of.1)
             .maybe("amount", refund.amount)
             .maybe("reason", refund.reason.as_ref())
             .metadata(&refund.metadata);

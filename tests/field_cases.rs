@@ -1,0 +1,1 @@
+//! Cases from the field, each named after it.
