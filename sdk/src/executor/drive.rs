@@ -63,7 +63,7 @@ impl Call {
 
     async fn claim_and_perform(&self) -> CallEnd {
         loop {
-            if self.scope.core.phase() != Phase::Open {
+            if self.scope.core.phase() != Phase::Open || self.is_caller_gone() {
                 return CallError::new(ErrorKind::Draining).into();
             }
             let request = self.request();

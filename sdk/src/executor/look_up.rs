@@ -5,7 +5,7 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use super::{claimed::Claimed, core::Phase, erased::encode};
+use super::{claimed::Claimed, erased::encode};
 use crate::{
     clock, context::EffectContext, failure::Found, ledger::record::OutcomeBody, provider::LookUp,
     retry::delay_after,
@@ -48,7 +48,7 @@ impl Claimed<'_> {
             }
             tokio::select! {
                 () = clock::sleep(delay) => {}
-                () = self.call.scope.core.reached(Phase::Draining) => return otherwise,
+                () = self.call.told_to_stop() => return otherwise,
             }
         }
     }

@@ -24,6 +24,11 @@ impl Progress {
         self.0.load(Ordering::SeqCst)
     }
 
+    /// Whether the body may start: not once the call has gone away.
+    pub(crate) fn begin(&self) -> bool {
+        self.0.compare_exchange(Self::OPEN, Self::POLLED, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
     pub(crate) fn may_have_performed(&self) -> bool {
         matches!(self.get(), Self::POLLED | Self::CLOSED | Self::OVER)
     }

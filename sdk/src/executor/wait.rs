@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::{
-    core::Phase,
     drive::Call,
     erased::{CallEnd, CallError},
 };
@@ -41,7 +40,7 @@ impl Call {
             tokio::select! {
                 () = self.winner_in_this_process() => {}
                 () = clock::sleep(look_again.min(limit.remaining()).min(lease.remaining())) => {}
-                () = self.scope.core.reached(Phase::Draining) => {
+                () = self.told_to_stop() => {
                     return Waited::Ended(Box::new(CallError::new(ErrorKind::Draining).into()));
                 }
             }
