@@ -6,7 +6,7 @@ use syn::{LitInt, LitStr, Path, Type, parenthesized, parse_quote};
 
 use crate::duration::{self, Millis, Zero};
 use crate::errors::Errors;
-use crate::option::{Grammar, assigned, chosen};
+use crate::option::{Grammar, assigned, chosen, flag};
 
 const EFFECT: Grammar = Grammar {
     owner: "`#[effect]`",
@@ -20,6 +20,7 @@ const EFFECT: Grammar = Grammar {
         "lease",
         "wait",
         "retry",
+        "attached",
         "crate",
     ],
 };
@@ -36,6 +37,7 @@ pub(crate) enum Keying {
 pub(crate) enum Class {
     Resend,
     Reconcile,
+    Transactional,
     Hold,
     Rerun,
 }
@@ -66,6 +68,8 @@ pub(crate) struct Args {
     pub(crate) lease: Option<Millis>,
     pub(crate) wait: Option<Millis>,
     pub(crate) retry: Retry,
+    /// The body borrows, and runs in the caller's task.
+    pub(crate) attached: bool,
     /// Where the crate is: `::effectual` unless `crate = path` says otherwise.
     pub(crate) krate: Path,
 }
@@ -94,6 +98,7 @@ impl Args {
             lease: None,
             wait: None,
             retry: Retry::default(),
+            attached: false,
             krate: parse_quote!(::effectual),
         }
     }
@@ -117,6 +122,7 @@ impl Args {
             "lease" => self.lease = Some(duration::read(name, "60s", Zero::Refused, input)?),
             "wait" => self.wait = Some(duration::read(name, "5s", Zero::Allowed, input)?),
             "retry" => self.retry.read_options(name, input, errors)?,
+            "attached" => self.attached = flag(name, input)?,
             "crate" => self.krate = assigned(name, "::path::to::effectual", input)?,
             _ => {}
         }
@@ -171,6 +177,7 @@ fn on_unknown(name: &Ident, input: ParseStream<'_>) -> syn::Result<OnUnknown> {
     let choices = [
         ("resend", Class::Resend),
         ("reconcile", Class::Reconcile),
+        ("transactional", Class::Transactional),
         ("hold", Class::Hold),
         ("rerun", Class::Rerun),
     ];

@@ -1,7 +1,8 @@
 //! What stands in for an effect that was refused: a function of the same name that callers can still compile against.
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, quote};
+use quote::{ToTokens, format_ident, quote};
+use syn::ext::IdentExt;
 use syn::{FnArg, Ident, ItemFn, ReturnType, Signature, parse_quote};
 
 use crate::item::{Item, Param, is_boxed_future};
@@ -11,7 +12,7 @@ use crate::item::{Item, Param, is_boxed_future};
 pub(crate) fn fallback(item: &Item) -> TokenStream {
     let mut function = item.function.clone();
     let sig = &mut function.sig;
-    if is_boxed_future(&sig.output) || sig.receiver().is_some() || item.self_type().is_some() {
+    if is_boxed_future(&sig.output) {
         return function.into_token_stream();
     }
     sig.constness = None;
@@ -19,26 +20,33 @@ pub(crate) fn fallback(item: &Item) -> TokenStream {
     // Without `async`, each `.await` in the body would be an error of its own.
     sig.asyncness.get_or_insert_default();
     match (wrapper_inputs(item), &function.sig.output) {
-        (Some(inputs), ReturnType::Type(..)) => wrapper(function, &inputs),
+        (Some(inputs), ReturnType::Type(..)) => wrapper(function, &inputs, item.is_of_a_type()),
         _ => function.into_token_stream(),
     }
 }
 
-fn wrapper(function: ItemFn, inputs: &[FnArg]) -> TokenStream {
+fn wrapper(function: ItemFn, inputs: &[FnArg], is_of_a_type: bool) -> TokenStream {
     let ItemFn { attrs, vis, sig, block, .. } = function;
     let ReturnType::Type(_, output) = &sig.output else { return TokenStream::new() };
     let mut outer = Signature { asyncness: None, ..sig.clone() };
     outer.generics.params.push(parse_quote!(__EffectScope: ?::core::marker::Sized));
     outer.inputs = inputs.iter().cloned().collect();
     outer.output = parse_quote!(-> impl ::core::future::Future<Output = #output> + ::core::marker::Send);
-    let inner = Signature { ident: Ident::new("__effect_body", sig.ident.span()), ..sig.clone() };
+    let name = if is_of_a_type {
+        format_ident!("__effect_{}", sig.ident.unraw())
+    } else {
+        format_ident!("__effect_body")
+    };
+    let inner = Signature { ident: Ident::new(&name.to_string(), sig.ident.span()), ..sig.clone() };
+    let inner = quote!(#[allow(dead_code)] #inner #block);
+    let (sibling, nested) = if is_of_a_type { (Some(inner), None) } else { (None, Some(inner)) };
     quote! {
         #(#attrs)*
         #vis #outer {
-            #[allow(dead_code)]
-            #inner #block
+            #nested
             ::core::future::pending::<#output>()
         }
+        #sibling
     }
 }
 
@@ -49,5 +57,6 @@ fn wrapper_inputs(item: &Item) -> Option<Vec<FnArg>> {
         let ty = &param.ty;
         if index == context { parse_quote!(_: &__EffectScope) } else { parse_quote!(_: #ty) }
     };
-    Some(item.params.iter().enumerate().map(input).collect())
+    let receiver = item.function.sig.receiver().map(|receiver| FnArg::Receiver(receiver.clone()));
+    Some(receiver.into_iter().chain(item.params.iter().enumerate().map(input)).collect())
 }

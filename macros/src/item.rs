@@ -2,8 +2,8 @@
 
 use syn::visit::{self, Visit};
 use syn::{
-    Attribute, FnArg, GenericArgument, Ident, ItemFn, Meta, Pat, PatType, Path, PathArguments, ReturnType,
-    Type, TypePath,
+    Attribute, FnArg, GenericArgument, Ident, ItemFn, Meta, Pat, PatType, Path, PathArguments, Receiver,
+    ReceiverKind, ReturnType, Type, TypePath,
 };
 
 use crate::errors::Errors;
@@ -14,7 +14,7 @@ const FINGERPRINT: Grammar = Grammar { owner: "`#[fingerprint]`", names: &["json
 
 /// The attributes that a parameter may carry, for messages.
 pub(crate) const PARAMETER_ATTRIBUTES: &[&str] =
-    &["#[key]", "#[key(name = \"…\")]", "#[skip]", "#[fingerprint(json)]"];
+    &["#[key]", "#[key(name = \"…\")]", "#[skip]", "#[secret]", "#[fingerprint(json)]"];
 
 /// One typed parameter.
 pub(crate) struct Param {
@@ -23,6 +23,7 @@ pub(crate) struct Param {
     pub(crate) key: Vec<Attribute>,
     pub(crate) key_name: Option<syn::LitStr>,
     pub(crate) skip: Vec<Attribute>,
+    pub(crate) secret: Vec<Attribute>,
     pub(crate) fingerprint: Vec<Attribute>,
     /// Lint levels, which belong to the body's parameter.
     pub(crate) lints: Vec<Attribute>,
@@ -47,6 +48,11 @@ impl Item {
             })
             .collect();
         Self { function, params }
+    }
+
+    /// Whether the body must be a function of the same `impl`: it has a `self`, or says `Self`.
+    pub(crate) fn is_of_a_type(&self) -> bool {
+        self.function.sig.receiver().is_some() || self.self_type().is_some()
     }
 
     /// The first path that starts with `Self`, in the signature or the body.
@@ -77,6 +83,7 @@ impl Param {
             key: Vec::new(),
             key_name: None,
             skip: Vec::new(),
+            secret: Vec::new(),
             fingerprint: Vec::new(),
             lints: Vec::new(),
             others: Vec::new(),
@@ -100,11 +107,11 @@ impl Param {
                 }
                 self.key.push(attr);
             }
-            "skip" => {
+            "skip" | "secret" => {
                 if let Err(error) = attr.meta.require_path_only() {
-                    errors.push(syn::Error::new(error.span(), "`#[skip]` takes no options"));
+                    errors.push(syn::Error::new(error.span(), format!("`#[{name}]` takes no options")));
                 }
-                self.skip.push(attr);
+                if name == "skip" { self.skip.push(attr) } else { self.secret.push(attr) }
             }
             "fingerprint" => {
                 FINGERPRINT.read_attribute(&attr, errors, |_, _, _| Ok(()));
@@ -136,6 +143,28 @@ impl Param {
         let mut named = Named(false);
         named.visit_type(&self.ty);
         named.0
+    }
+}
+
+/// How a method takes `self`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SelfForm {
+    Shared,
+    Mutable,
+    Owned,
+}
+
+impl SelfForm {
+    pub(crate) fn of(receiver: &Receiver) -> Self {
+        let mutable = match &receiver.kind {
+            ReceiverKind::Reference(_, _, mutability) => mutability.is_some(),
+            ReceiverKind::Typed(_, ty) => match bare(ty) {
+                Type::Reference(reference) => reference.mutability.is_some(),
+                _ => return Self::Owned,
+            },
+            _ => return Self::Owned,
+        };
+        if mutable { Self::Mutable } else { Self::Shared }
     }
 }
 

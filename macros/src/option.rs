@@ -92,6 +92,14 @@ pub(crate) fn assigned<T: Parse>(name: &Ident, form: &str, input: ParseStream<'_
     input.parse().map_err(wrong)
 }
 
+/// Reads an option that is its own value.
+pub(crate) fn flag(name: &Ident, input: ParseStream<'_>) -> syn::Result<bool> {
+    if input.is_empty() || input.peek(Token![,]) {
+        return Ok(true);
+    }
+    Err(input.error(format!("`{name}` takes no value: write `{name}`, or leave it out")))
+}
+
 /// Reads `= word`, one of a few words.
 pub(crate) fn chosen<T: Copy>(
     name: &Ident,

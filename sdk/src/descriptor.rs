@@ -112,6 +112,10 @@ pub struct Descriptor {
     pub wait: Option<Duration>,
     /// The retry options given.
     pub retry: RetryOptions,
+    /// Whether an argument is marked `#[secret]`: then the executor needs a fingerprint key.
+    pub secret: bool,
+    /// Whether the body runs in the caller's task.
+    pub attached: bool,
     /// `module::path (file:line)` of the function, for messages.
     pub location: &'static str,
 }
@@ -130,6 +134,8 @@ impl Descriptor {
             lease: None,
             wait: None,
             retry: RetryOptions { attempts_max: None, base: None, delay_max: None, elapsed_max: None },
+            secret: false,
+            attached: false,
             location,
         }
     }
@@ -191,6 +197,21 @@ impl Descriptor {
     #[must_use]
     pub const fn retry_elapsed_max_ms(mut self, ms: u64) -> Self {
         self.retry.elapsed_max = Some(Duration::from_millis(ms));
+        self
+    }
+}
+
+impl Descriptor {
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn secret(mut self) -> Self {
+        self.secret = true;
+        self
+    }
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn attached(mut self) -> Self {
+        self.attached = true;
         self
     }
 }

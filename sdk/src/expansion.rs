@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     EffectError,
-    failure::{Argument, Found},
+    failure::{Argument, AttachedArgument, Found},
     identity::{Encoder, Fingerprint, Identity},
 };
 
@@ -46,6 +46,60 @@ impl<T, E> fmt::Debug for Call<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call").finish_non_exhaustive()
     }
+}
+
+/// One call of an attached effect, as an annotated function with `attached` returns it: it borrows what the arguments
+/// borrow, and its body runs where it is awaited.
+///
+/// The call is made when the function is called; nothing happens before the first poll, but for the ordinal of an effect with
+/// `keying = activity_recipe`, which is taken at the call. It has to be polled to its end or dropped: one that is
+/// kept and not polled holds its claim, and with it every other caller of the effect.
+///
+/// # Cancel safety
+/// Dropping it drops the body. The attempt is then recorded as *released*, if its body was never polled, and else as *escaped*.
+#[must_use = "an effect does nothing until it is awaited"]
+pub struct Attached<'a, T, E>(Pin<Box<dyn Future<Output = crate::Result<T, E>> + Send + 'a>>);
+
+impl<'a, T, E> Attached<'a, T, E> {
+    #[doc(hidden)]
+    pub fn new(call: impl Future<Output = crate::Result<T, E>> + Send + 'a) -> Self {
+        Self(Box::pin(call))
+    }
+}
+
+impl<T, E> Future for Attached<'_, T, E> {
+    type Output = crate::Result<T, E>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.as_mut().poll(cx)
+    }
+}
+
+impl<T, E> fmt::Debug for Attached<'_, T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attached").finish_non_exhaustive()
+    }
+}
+
+/// Asserts what an argument of an attached effect must be.
+pub fn attached_argument<T: AttachedArgument>(argument: T) -> T {
+    argument
+}
+
+/// The `self` of an effect whose body runs on a task of its own.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the `self` of an effect",
+    label = "the type must be `Clone + Send + Sync + 'static`",
+    note = "the body runs on a task of its own with a clone of `self`: derive `Clone`, or add `attached`, with which the body borrows `self` and runs in the caller's task"
+)]
+pub trait Receiver: Clone + Send + Sync + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Clone + Send + Sync + 'static> Receiver for T {}
+
+/// Takes the `self` of an effect along.
+pub fn receiver<T: Receiver>(receiver: &T) -> T {
+    receiver.clone()
 }
 
 /// Asserts what an argument must be.

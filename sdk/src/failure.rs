@@ -62,6 +62,17 @@ pub trait Argument: Clone + Send + Sync + 'static {}
 #[diagnostic::do_not_recommend]
 impl<T: Clone + Send + Sync + 'static> Argument for T {}
 
+/// An argument of an attached effect: it may borrow, and is cloned for each attempt. A `&mut` argument is lent instead.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument of an attached effect",
+    label = "an argument must be `Clone + Send + Sync`, or be taken by `&mut`",
+    note = "the body may run again: take a reference, derive `Clone`, or put a handle behind `std::sync::Arc`"
+)]
+pub trait AttachedArgument: Clone + Send + Sync {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Clone + Send + Sync> AttachedArgument for T {}
+
 /// What a look-up at the provider found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

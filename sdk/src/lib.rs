@@ -24,7 +24,7 @@ pub use executor::{
     ConfigError, Drained, EffectScope, Executor, ExecutorBuilder, NodeExecution, NodeScope, Receipt,
     RunScope, TenantScope,
 };
-pub use expansion::Call;
+pub use expansion::{Attached, Call};
 pub use failure::{Argument, Failure, Found, Nested, Never, OrFail, Outcome, Verdict};
 pub use identity::{EffectId, Fingerprint, Identity, InvocationId, NodeId, RunId, Tenant};
 #[cfg(feature = "postgres")]
@@ -46,8 +46,14 @@ pub mod __private {
         Argument, EffectContext, EffectError, EffectScope, Failure, Found, Keying, NodeScope, Outcome,
         RecoveryClass, Result, Verdict,
         descriptor::{Descriptor, ProviderRef, Registered},
-        executor::{call, call_recipe, call_recipe_reconciled, call_reconciled},
-        expansion::{AsKey, Call, Delay, LookedUp, Returned, looked_up, owned, returned},
+        executor::{
+            attach, attach_recipe, call, call_recipe, call_recipe_reconciled, call_reconciled,
+            secret_arguments,
+        },
+        expansion::{
+            AsKey, Attached, Call, Delay, LookedUp, Returned, attached_argument, looked_up, owned, receiver,
+            returned,
+        },
         identity::{
             ArgumentDigest, Arguments, Encoder, Fingerprint, FingerprintError, Identity, KeyFields,
             RecipePlace, activity_recipe, business_identity, mismatches,

@@ -4,33 +4,40 @@ use std::collections::HashSet;
 
 use quote::format_ident;
 use syn::ext::IdentExt;
+use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Lifetime, Pat, Type, TypeImplTrait, TypeReference};
+use syn::visit_mut::{self, VisitMut};
+use syn::{Attribute, Lifetime, Pat, Type, TypeReference, parse_quote_spanned};
 
 use super::options::is_name;
 use super::{Argument, Role};
-use crate::args::Keying;
+use crate::args::{Args, Keying};
 use crate::errors::Errors;
-use crate::item::{Item, PARAMETER_ATTRIBUTES, Param};
+use crate::item::{Item, PARAMETER_ATTRIBUTES, Param, bare};
 use crate::option::list;
 
-pub(super) fn check(keying: Option<Keying>, item: &Item, errors: &mut Errors) {
+pub(super) fn check(args: &Args, item: &Item, errors: &mut Errors) {
     let mut names = HashSet::new();
     for param in item.params.iter().skip(1) {
         is_named(param, errors);
-        is_owned(param, errors);
+        if !args.attached {
+            is_owned(param, errors);
+        }
         has_known_attributes(param, errors);
         has_one_role(param, errors);
-        has_unique_name(keying, param, &mut names, errors);
+        has_unique_name(args.keying, param, &mut names, errors);
     }
 }
 
 /// The argument of a parameter that passed every rule.
 pub(super) fn read((index, param): (usize, &Param)) -> Option<Argument> {
-    let role = match (param.key.first(), param.skip.first(), param.fingerprint.first()) {
+    let is_json = !param.fingerprint.is_empty();
+    let role = match (param.key.first(), param.skip.first(), param.secret.first()) {
         (Some(_), _, _) => Role::Key,
         (_, Some(_), _) => Role::Skip,
-        (_, _, Some(_)) => Role::Json,
+        (_, _, Some(_)) if is_json => Role::SecretJson,
+        (_, _, Some(_)) => Role::Secret,
+        _ if is_json => Role::Json,
         _ => Role::Plain,
     };
     let ident = param.ident()?;
@@ -39,10 +46,27 @@ pub(super) fn read((index, param): (usize, &Param)) -> Option<Argument> {
         local: format_ident!("__effect_{index}", span = ident.span()),
         pat: param.pat.clone(),
         ty: param.ty.clone(),
+        named_ty: without_impl_trait(&param.ty),
+        lent: matches!(bare(&param.ty), Type::Reference(reference) if reference.mutability.is_some()),
         name: name(param)?,
         role,
         lints: param.lints.clone(),
     })
+}
+
+fn without_impl_trait(ty: &Type) -> Type {
+    struct Inferred;
+    impl VisitMut for Inferred {
+        fn visit_type_mut(&mut self, ty: &mut Type) {
+            match ty {
+                Type::ImplTrait(found) => *ty = parse_quote_spanned!(found.span()=> _),
+                ty => visit_mut::visit_type_mut(self, ty),
+            }
+        }
+    }
+    let mut ty = ty.clone();
+    Inferred.visit_type_mut(&mut ty);
+    ty
 }
 
 /// The pinned name, or the parameter's own.
@@ -74,7 +98,6 @@ fn is_owned(param: &Param, errors: &mut Errors) {
     struct Found<'ast> {
         reference: Option<&'ast TypeReference>,
         lifetime: Option<&'ast Lifetime>,
-        impl_trait: Option<&'ast TypeImplTrait>,
     }
     impl<'ast> Visit<'ast> for Found<'ast> {
         fn visit_type_reference(&mut self, reference: &'ast TypeReference) {
@@ -90,9 +113,6 @@ fn is_owned(param: &Param, errors: &mut Errors) {
                 self.lifetime.get_or_insert(lifetime);
             }
         }
-        fn visit_type_impl_trait(&mut self, impl_trait: &'ast TypeImplTrait) {
-            self.impl_trait.get_or_insert(impl_trait);
-        }
         // `fn(&str)` and `dyn Fn(&str)` borrow nothing themselves.
         fn visit_type_fn_ptr(&mut self, _: &'ast syn::TypeFnPtr) {}
         fn visit_parenthesized_generic_arguments(&mut self, _: &'ast syn::ParenthesizedGenericArguments) {}
@@ -101,7 +121,8 @@ fn is_owned(param: &Param, errors: &mut Errors) {
     found.visit_type(&param.ty);
     if let Some(reference) = found.reference {
         let message = format!(
-            "an argument cannot be borrowed, because the body runs on a task of its own and may outlive the caller: {}",
+            "an argument cannot be borrowed, because the body runs on a task of its own and may outlive the caller: {}, \
+             or add `attached` to run the body in the caller's task",
             owned_form(&reference.elem)
         );
         errors.at(reference, message);
@@ -109,10 +130,8 @@ fn is_owned(param: &Param, errors: &mut Errors) {
         errors.at(
             lifetime,
             "an argument cannot borrow, because the body runs on a task of its own and may outlive the caller: \
-             use an owned type, or `'static`",
+             use an owned type, or `'static`, or add `attached` to run the body in the caller's task",
         );
-    } else if let Some(impl_trait) = found.impl_trait {
-        errors.at(impl_trait, "`#[effect]` does not take `impl Trait` arguments yet: name the type");
     }
 }
 
@@ -138,27 +157,53 @@ fn has_known_attributes(param: &Param, errors: &mut Errors) {
 }
 
 fn has_one_role(param: &Param, errors: &mut Errors) {
-    for (given, name) in
-        [(&param.key, "#[key]"), (&param.skip, "#[skip]"), (&param.fingerprint, "#[fingerprint]")]
-    {
+    let given = [
+        (&param.key, "#[key]"),
+        (&param.skip, "#[skip]"),
+        (&param.secret, "#[secret]"),
+        (&param.fingerprint, "#[fingerprint]"),
+    ];
+    for (given, name) in given {
         if let Some(second) = given.get(1) {
             errors.at(second, format!("`{name}` is given twice; write it once"));
         }
     }
-    match (param.key.first(), param.skip.first(), param.fingerprint.first()) {
-        (Some(_), Some(skip), _) => errors.at(
-            skip,
-            "an argument cannot be both `#[key]` and `#[skip]`: a key says which effect it is, a skipped argument says nothing of it",
-        ),
-        (Some(_), None, Some(fingerprint)) => errors.at(
+    let [key, skip, secret, fingerprint] = given.map(|(given, _)| given.first());
+    let mut both = |first: Option<&Attribute>, second: Option<&Attribute>, message: &str| {
+        if let (Some(_), Some(second)) = (first, second) {
+            errors.at(second, message);
+        }
+    };
+    both(
+        key,
+        skip,
+        "an argument cannot be both `#[key]` and `#[skip]`: a key says which effect it is, a skipped argument says nothing of it",
+    );
+    both(
+        key,
+        secret,
+        "a `#[key]` cannot be `#[secret]`: the identity is stored and shown, and a value that can be guessed is found by \
+         guessing; take a key that may be known, and mark the secret argument alone",
+    );
+    both(
+        skip,
+        secret,
+        "an argument cannot be both `#[skip]` and `#[secret]`: a skipped argument is not in the fingerprint, and nothing of it \
+         is stored; remove one",
+    );
+    if skip.is_none() {
+        both(
+            key,
             fingerprint,
             "a `#[key]` is in the fingerprint already, in its own encoding: remove `#[fingerprint(json)]`",
-        ),
-        (None, Some(_), Some(fingerprint)) => errors.at(
+        );
+    }
+    if key.is_none() {
+        both(
+            skip,
             fingerprint,
             "an argument cannot be both `#[skip]` and `#[fingerprint(json)]`: a skipped argument is not in the fingerprint; remove one",
-        ),
-        _ => {}
+        );
     }
 }
 

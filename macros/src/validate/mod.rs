@@ -4,7 +4,7 @@ mod arguments;
 mod options;
 mod signature;
 
-use syn::{Attribute, Block, Ident, LitStr, Pat, Signature, Type, Visibility};
+use syn::{Attribute, Block, Ident, LitStr, Pat, Receiver, Signature, Type, Visibility};
 
 use crate::args::{Args, Keying};
 use crate::errors::Errors;
@@ -15,6 +15,8 @@ pub(crate) enum Role {
     Key,
     Plain,
     Json,
+    Secret,
+    SecretJson,
     Skip,
 }
 
@@ -26,6 +28,10 @@ pub(crate) struct Argument {
     /// The pattern of the body's parameter: the name, perhaps `mut`.
     pub(crate) pat: Pat,
     pub(crate) ty: Type,
+    /// The type with `_` for each `impl Trait`, for where that cannot be said.
+    pub(crate) named_ty: Type,
+    /// Taken by `&mut`: lent to each attempt, and not cloned.
+    pub(crate) lent: bool,
     /// The name in identity and fingerprint.
     pub(crate) name: String,
     pub(crate) role: Role,
@@ -44,6 +50,9 @@ pub(crate) struct Effect {
     pub(crate) context: Ident,
     pub(crate) context_ty: Type,
     pub(crate) arguments: Vec<Argument>,
+    pub(crate) receiver: Option<Receiver>,
+    /// The body is a sibling in the same `impl`, and not a function inside the wrapper.
+    pub(crate) is_of_a_type: bool,
     pub(crate) return_ty: Type,
     pub(crate) value_ty: Type,
     pub(crate) error_ty: Type,
@@ -52,8 +61,8 @@ pub(crate) struct Effect {
 /// Judges everything; `None` when `errors` says why not.
 pub(crate) fn check(args: Args, item: &Item, errors: &mut Errors) -> Option<Effect> {
     options::check(&args, errors);
-    if signature::check(item, errors) {
-        arguments::check(args.keying, item, errors);
+    if signature::check(&args, item, errors) {
+        arguments::check(&args, item, errors);
         options::keys_fit_keying(args.keying, item, errors);
     }
     let function = &item.function;
@@ -72,6 +81,8 @@ pub(crate) fn check(args: Args, item: &Item, errors: &mut Errors) -> Option<Effe
         block: (*function.block).clone(),
         context: context.ident()?.clone(),
         context_ty: context.ty.clone(),
+        receiver: function.sig.receiver().cloned(),
+        is_of_a_type: item.is_of_a_type(),
         arguments: rest.iter().enumerate().map(arguments::read).collect::<Option<_>>()?,
         return_ty: return_ty.clone(),
         value_ty: value_ty.clone(),

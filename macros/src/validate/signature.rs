@@ -1,36 +1,43 @@
 //! Rules on the function as a whole: what kind of function it is, its context and its return type.
 
 use quote::ToTokens;
-use syn::{ReturnType, Safety, Signature, Type};
+use syn::visit::{self, Visit};
+use syn::{FnArg, GenericParam, Generics, Path, ReturnType, Safety, Signature, Type};
 
+use crate::args::Args;
 use crate::errors::Errors;
-use crate::item::{Item, Param, bare, is_boxed_future, last_segment, result_arguments};
+use crate::item::{Item, Param, SelfForm, bare, is_boxed_future, last_segment, result_arguments};
 
 /// Returns whether the parameters are worth judging one by one.
-pub(super) fn check(item: &Item, errors: &mut Errors) -> bool {
+pub(super) fn check(args: &Args, item: &Item, errors: &mut Errors) -> bool {
     let sig = &item.function.sig;
     if is_boxed_future(&sig.output) && sig.asyncness.is_none() {
         errors.at(
             &sig.ident,
             "`#[effect]` cannot wrap a trait's method (this one returns a boxed future, as `async_trait` writes it): \
-             make the effect a free `async fn`, and call that from the method",
+             make the effect an `async fn` in an inherent `impl`, or a free one, and call that from the trait's method",
         );
         return false;
     }
-    if let Some(receiver) = sig.receiver() {
-        errors.at(
-            receiver,
-            "`#[effect]` goes on a free function, not on a method: make it a free `async fn`, \
-             and pass what it needs of `self` as arguments (a handle as `#[skip] client: Client`)",
-        );
-        return false;
-    }
+    self_is_shared(args, sig, errors);
     is_async(sig, errors);
     no_qualifiers(sig, errors);
-    no_generics(sig, errors);
-    no_self_type(item, errors);
+    no_lifetimes(args, sig, errors);
+    provider_is_one_type(args, sig, errors);
     returns_result(sig, errors);
     context(item, errors)
+}
+
+/// The body may run again, and on another task.
+fn self_is_shared(args: &Args, sig: &Signature, errors: &mut Errors) {
+    let Some(receiver) = sig.receiver() else { return };
+    if SelfForm::of(receiver) == SelfForm::Mutable && !args.attached {
+        errors.at(
+            receiver,
+            "an effect cannot take `&mut self`, because the body runs on a task of its own, with a clone of `self`: \
+             take `&self`, or add `attached` to run it in the caller's task",
+        );
+    }
 }
 
 fn is_async(sig: &Signature, errors: &mut Errors) {
@@ -58,24 +65,47 @@ fn no_qualifiers(sig: &Signature, errors: &mut Errors) {
     }
 }
 
-fn no_generics(sig: &Signature, errors: &mut Errors) {
-    let generics = &sig.generics;
-    if !generics.params.is_empty() {
+/// Only what runs in the caller's task can borrow from the caller.
+fn no_lifetimes(args: &Args, sig: &Signature, errors: &mut Errors) {
+    if args.attached {
+        return;
+    }
+    if let Some(lifetime) = sig.generics.lifetimes().next() {
         errors.at(
-            &generics.params,
-            "`#[effect]` does not take generic functions yet: name the types, or write one effect a type over a generic helper",
+            lifetime,
+            "an effect cannot borrow, because the body runs on a task of its own and may outlive the caller: \
+             remove the lifetime and own the data, or add `attached` to run the body in the caller's task",
         );
-    } else if let Some(clause) = &generics.where_clause {
-        errors.at(clause, "`#[effect]` does not take a `where` clause yet: name the types instead");
     }
 }
 
-/// The body moves into a function of its own, where `Self` is not in scope.
-fn no_self_type(item: &Item, errors: &mut Errors) {
-    if let Some(path) = item.self_type() {
+/// There is one descriptor for all instances of a generic function.
+fn provider_is_one_type(args: &Args, sig: &Signature, errors: &mut Errors) {
+    struct Names<'a> {
+        generics: &'a Generics,
+        found: Option<Path>,
+    }
+    impl<'ast> Visit<'ast> for Names<'_> {
+        fn visit_path(&mut self, path: &'ast Path) {
+            let first = path.segments.first().map(|segment| &segment.ident);
+            let mut names = self.generics.params.iter().map(|param| match param {
+                GenericParam::Type(param) => Some(&param.ident),
+                GenericParam::Const(param) => Some(&param.ident),
+                _ => None,
+            });
+            if first.is_some_and(|first| first == "Self" || names.any(|name| name == Some(first))) {
+                self.found.get_or_insert(path.clone());
+            }
+            visit::visit_path(self, path);
+        }
+    }
+    let Some(provider) = &args.provider else { return };
+    let mut names = Names { generics: &sig.generics, found: None };
+    names.visit_type(provider);
+    if let Some(path) = names.found {
         errors.at(
-            path.segments.first(),
-            "`#[effect]` goes on a free function, where `Self` has no meaning: move the function out of the `impl` and name the type",
+            path,
+            "an effect has one provider, whatever its type parameters: name one type, or write one effect a provider",
         );
     }
 }
@@ -104,9 +134,10 @@ fn context(item: &Item, errors: &mut Errors) -> bool {
         return true;
     }
     match item.params.iter().position(Param::is_context_like) {
-        Some(later) => {
-            errors.at(item.function.sig.inputs.iter().nth(later), format!("the context comes first; {FORM}"))
-        }
+        Some(later) => errors.at(
+            item.function.sig.inputs.iter().filter(|input| matches!(input, FnArg::Typed(_))).nth(later),
+            format!("the context comes first; {FORM}"),
+        ),
         None => errors.at(&first.pat, format!("an effect takes its context first; {FORM}, before this one")),
     }
     false
@@ -136,7 +167,7 @@ fn context_is_in_form(context: &Param, errors: &mut Errors) {
             "the context needs a name: write `cx: &EffectContext`, or `_cx` if the body does not use it",
         );
     }
-    let attributes = [&context.key, &context.skip, &context.fingerprint, &context.others];
+    let attributes = [&context.key, &context.skip, &context.secret, &context.fingerprint, &context.others];
     if let Some(attr) = attributes.into_iter().flatten().next() {
         errors
             .at(attr, "the context takes no attribute: it is neither in the identity nor in the fingerprint");

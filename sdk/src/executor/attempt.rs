@@ -2,13 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::task::JoinHandle;
+use tokio::{sync::oneshot, task::JoinHandle};
 use tracing::Instrument as _;
 
 use super::{
+    attached::lend_body,
     core::{Core, Phase},
     drive::Call,
-    erased::BodyEnd,
+    erased::{Body, BodyEnd},
     progress::Progress,
 };
 use crate::{
@@ -26,37 +27,60 @@ pub(crate) struct Ran {
     pub(crate) body_gone: bool,
 }
 
+/// A body that runs, on a task of its own or in its caller's.
+struct RunningBody {
+    /// Ends when the body is gone.
+    task: JoinHandle<BodyEnd>,
+    /// Tells a body in its caller's task to stop; any other is aborted.
+    stop: Option<oneshot::Sender<()>>,
+}
+
 impl Call {
     /// Runs the body, at most for the attempt's timeout; returns when the body is gone, but for one that blocks its
     /// thread past the drain deadline.
     pub(crate) async fn run_body(&self, attempt: &Arc<Attempt>) -> Ran {
         let span = telemetry::attempt_span(attempt.number, attempt.held.fence());
-        let (body, progress) = (self.body.clone(), self.progress.clone());
         let cx = EffectContext::new(attempt.clone(), &self.scope);
-        let mut task = tokio::spawn(
-            async move { if progress.begin() { body(cx).await } else { BodyEnd::NotStarted } }
-                .instrument(span.clone()),
-        );
-        let ran = self.supervise(&mut task).await;
+        let ran = self.supervise(self.start_body(cx, &span)).await;
         telemetry::attempt_ended(&span, ran.end.as_str());
         ran
     }
 
-    async fn supervise(&self, task: &mut JoinHandle<BodyEnd>) -> Ran {
+    fn start_body(&self, cx: EffectContext, span: &tracing::Span) -> RunningBody {
+        let progress = self.progress.clone();
+        match &self.body {
+            Body::Own(body) => {
+                let body = body.clone();
+                let run = async move { if progress.begin() { body(cx).await } else { BodyEnd::NotStarted } };
+                RunningBody { task: tokio::spawn(run.instrument(span.clone())), stop: None }
+            }
+            Body::Attached(turns) => {
+                let (task, stop) = lend_body(turns, cx, progress, span.clone());
+                RunningBody { task, stop: Some(stop) }
+            }
+        }
+    }
+
+    async fn supervise(&self, running: RunningBody) -> Ran {
+        let RunningBody { mut task, stop } = running;
         let core: &Core = &self.scope.core;
         tokio::select! {
-            joined = &mut *task => return self.gone(joined, "its body panicked"),
+            joined = &mut task => return self.gone(joined, "its body panicked"),
             () = clock::sleep(self.settings.attempt_timeout) => {}
             () = core.reached(Phase::Over) => {}
         }
-        task.abort();
+        match stop {
+            // Fails only if the body is gone.
+            Some(stop) => drop(stop.send(())),
+            None => task.abort(),
+        }
         let grace = async {
             core.reached(Phase::Over).await;
             clock::sleep(ABORT_GRACE).await;
         };
         tokio::select! {
             // It may have ended by itself in the meantime: then that end counts.
-            joined = &mut *task => self.gone(joined, "its body was aborted: the attempt's timeout or the drain deadline was over"),
+            joined = &mut task => self.gone(joined, "its body was aborted: the attempt's timeout or the drain deadline was over"),
             () = grace => Ran { end: BodyEnd::Lost("its body did not stop at the drain deadline"), body_gone: false },
         }
     }

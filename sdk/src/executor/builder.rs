@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     descriptor::{Descriptor, Registered},
+    identity::FingerprintKey,
     ledger::Ledger,
     provider::{DynProvider, Profile, Provider},
     retry::RetryPolicy,
@@ -48,6 +49,7 @@ pub struct ExecutorBuilder {
     profiles: HashMap<String, Profile>,
     providers: HashMap<&'static str, Arc<dyn DynProvider>>,
     provider_key_secret: Option<Vec<u8>>,
+    fingerprint_keys: Vec<(String, Vec<u8>)>,
 }
 
 impl ExecutorBuilder {
@@ -58,6 +60,7 @@ impl ExecutorBuilder {
             profiles: HashMap::new(),
             providers: HashMap::new(),
             provider_key_secret: None,
+            fingerprint_keys: Vec::new(),
         }
     }
 
@@ -125,12 +128,25 @@ impl ExecutorBuilder {
         self
     }
 
+    /// A key under which `#[secret]` arguments enter the fingerprint: its id (1 to 64 of `A-Z a-z 0-9 . _ -`), which is stored
+    /// with each digest, and a random secret of at least 16 bytes, which is not.
+    ///
+    /// To change keys, give the new one beside the old one, each by a call of its own: digests are made under all of them,
+    /// and the old one can go when what was recorded under it alone need no longer be compared. A digest under an id that
+    /// is not given compares as absent.
+    pub fn fingerprint_key(mut self, id: impl Into<String>, secret: impl Into<Vec<u8>>) -> Self {
+        self.fingerprint_keys.push((id.into(), secret.into()));
+        self
+    }
+
     /// Checks the set-up and makes the executor. Effects run on the runtime that this is called in.
     ///
     /// # Errors
-    /// [`ConfigError`], naming the fields: outside a Tokio runtime or in one without a timer, a retention under 14 days, a lease that leaves no
-    /// room for a request, `resend` without a documented window, a profile of class `reconcile` without a provider to
-    /// ask, two functions with one operation name, a profile that contradicts itself.
+    /// [`ConfigError`], naming the fields: outside a Tokio runtime or in one without a timer, a retention under 14 days, a
+    /// lease that leaves no room for a request, `resend` without a documented window, a profile of class `reconcile` without
+    /// a provider to ask, two functions with one operation name, a profile that contradicts itself, a `#[secret]` argument
+    /// without a fingerprint key, a fingerprint key that is too short or given twice, `transactional`, which no ledger offers
+    /// yet.
     pub fn build(self) -> Result<Executor, ConfigError> {
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| {
             ConfigError(
@@ -156,6 +172,7 @@ impl ExecutorBuilder {
         for profile in self.profiles.values() {
             profile.check().map_err(|error| ConfigError(error.to_string()))?;
         }
+        let fingerprint_keys = fingerprint_keys(&self.fingerprint_keys)?;
         let core = Core::new(
             self.ledger,
             runtime,
@@ -163,12 +180,28 @@ impl ExecutorBuilder {
             self.profiles,
             self.providers,
             self.provider_key_secret,
+            fingerprint_keys,
         );
         for descriptor in registered()? {
             core.settings(descriptor)?;
         }
         Ok(Executor::new(core))
     }
+}
+
+fn fingerprint_keys(given: &[(String, Vec<u8>)]) -> Result<Vec<FingerprintKey>, ConfigError> {
+    let mut keys: Vec<FingerprintKey> = Vec::new();
+    for (id, secret) in given {
+        let key = FingerprintKey::new(id.as_str(), secret)
+            .map_err(|error| ConfigError(format!("`fingerprint_key`: {error}")))?;
+        if keys.iter().any(|known| known.id() == key.id()) {
+            return Err(ConfigError(format!(
+                "`fingerprint_key` is given twice with the id `{id}`: another secret has another id"
+            )));
+        }
+        keys.push(key);
+    }
+    Ok(keys)
 }
 
 /// All descriptors that are linked in, one for each operation name.

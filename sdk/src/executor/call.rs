@@ -3,9 +3,11 @@
 
 use std::{future::Future, sync::Arc};
 
+use tokio::{sync::mpsc, task::JoinHandle};
 use tracing::Instrument as _;
 
 use super::{
+    attached::{Attachment, lend_look_up},
     drive::Call,
     erased::{Body, CallEnd, CallError, LookUpBody, body_end, call_result, look_up_end},
     identified::Identified,
@@ -14,7 +16,7 @@ use super::{
 };
 use crate::{
     context::EffectContext,
-    descriptor::{Descriptor, Keying},
+    descriptor::{Descriptor, Keying, RecoveryClass},
     error::{EffectError, ErrorKind},
     expansion,
     failure::{Failure, Found, Outcome},
@@ -108,6 +110,46 @@ where
     start(scope.__scope(), descriptor, id, arguments, erase_body(body), Some(erase_look_up(look_up)))
 }
 
+/// A call of an effect whose body runs in the caller's task.
+#[doc(hidden)]
+pub fn attach<S, T, E>(
+    scope: &S,
+    descriptor: &'static Descriptor,
+    key: KeyFields,
+    arguments: Arguments,
+) -> Attachment<T, E>
+where
+    S: EffectScope + ?Sized,
+    T: Outcome,
+    E: Failure,
+{
+    let scope = scope.__scope();
+    let id = Identified::by_key(&scope.tenant, descriptor, &key);
+    start_attached(scope, descriptor, id, arguments)
+}
+
+/// The same with `keying = activity_recipe`.
+#[doc(hidden)]
+pub fn attach_recipe<S, T, E>(
+    scope: &S,
+    descriptor: &'static Descriptor,
+    arguments: Arguments,
+) -> Attachment<T, E>
+where
+    S: NodeScope + ?Sized,
+    T: Outcome,
+    E: Failure,
+{
+    let id = Identified::from(recipe(scope, descriptor));
+    start_attached(scope.__scope(), descriptor, id, arguments)
+}
+
+/// The arguments of a call with a secret among them: no argument yet, and the keys of the scope's executor.
+#[doc(hidden)]
+pub fn secret_arguments<S: EffectScope + ?Sized>(scope: &S) -> Arguments {
+    Arguments::keyed(scope.__scope().core.fingerprint_keys.clone())
+}
+
 fn recipe<S: NodeScope + ?Sized>(scope: &S, descriptor: &Descriptor) -> EffectId {
     debug_assert_eq!(descriptor.keying, Keying::ActivityRecipe);
     let place = scope.__recipe_place();
@@ -123,10 +165,10 @@ where
     B: Fn(EffectContext) -> F + Send + Sync + 'static,
     F: Future<Output = crate::Result<T, E>> + Send + 'static,
 {
-    Arc::new(move |cx| {
+    Body::Own(Arc::new(move |cx| {
         let running = body(cx);
         Box::pin(async move { body_end(running.await) })
-    })
+    }))
 }
 
 fn erase_look_up<T, E, L, G>(look_up: L) -> LookUpBody
@@ -151,19 +193,85 @@ fn start<T: Outcome, E: Failure>(
     body: Body,
     look_up: Option<LookUpBody>,
 ) -> expansion::Call<T, E> {
-    let scope = scope.clone();
-    let id = identified.id.clone();
-    let prepared = prepare(&scope, descriptor, identified, arguments, body, look_up);
-    expansion::Call::new(async move {
-        let (end, replayed) = match prepared {
-            Ok(call) => run(call, descriptor).await,
-            Err(error) => (CallEnd::Error(*error), false),
+    let call = Frozen::new(scope, descriptor, identified, arguments, body, look_up);
+    expansion::Call::new(async move { call.spawn().end().await })
+}
+
+fn start_attached<T: Outcome, E: Failure>(
+    scope: &Scope,
+    descriptor: &'static Descriptor,
+    identified: Identified,
+    arguments: Arguments,
+) -> Attachment<T, E> {
+    let (turns, turns_of_caller) = mpsc::unbounded_channel();
+    // Only a function that the attribute names is the caller's to ask.
+    let asks = descriptor.on_unknown == Some(RecoveryClass::Reconcile);
+    let look_up = asks.then(|| lend_look_up(turns.clone()));
+    let call = Frozen::new(scope, descriptor, identified, arguments, Body::Attached(turns), look_up);
+    Attachment::new(call, turns_of_caller)
+}
+
+/// A call that is frozen and has not begun.
+pub(super) struct Frozen {
+    scope: Scope,
+    descriptor: &'static Descriptor,
+    id: EffectId,
+    prepared: Result<Call, Box<CallError>>,
+}
+
+/// A call whose task runs.
+pub(super) struct Running {
+    scope: Scope,
+    descriptor: &'static Descriptor,
+    id: EffectId,
+    task: Result<(JoinHandle<CallEnd>, Arc<Progress>), Box<CallError>>,
+}
+
+impl Frozen {
+    fn new(
+        scope: &Scope,
+        descriptor: &'static Descriptor,
+        identified: Identified,
+        arguments: Arguments,
+        body: Body,
+        look_up: Option<LookUpBody>,
+    ) -> Self {
+        let id = identified.id.clone();
+        let prepared = prepare(scope, descriptor, identified, arguments, body, look_up);
+        Self { scope: scope.clone(), descriptor, id, prepared }
+    }
+
+    /// Starts the call's task, in the caller's span.
+    pub(super) fn spawn(self) -> Running {
+        let Self { scope, descriptor, id, prepared } = self;
+        let task = prepared.map(|call| {
+            let progress = call.progress.clone();
+            let span = telemetry::call_span(descriptor.operation);
+            (scope.core.runtime.spawn(call.run().instrument(span)), progress)
+        });
+        Running { scope, descriptor, id, task }
+    }
+}
+
+impl Running {
+    /// Waits for the call's end.
+    pub(super) async fn end<T: Outcome, E: Failure>(self) -> crate::Result<T, E> {
+        let Self { scope, descriptor, id, task } = self;
+        let end = match task {
+            Ok((task, progress)) => {
+                task.await.unwrap_or_else(|error| lost(&progress, error.is_panic()).into())
+            }
+            Err(error) => CallEnd::Error(*error),
         };
         if let Some(receipt) = &scope.receipt {
+            let replayed = matches!(
+                end,
+                CallEnd::Success { replayed: true, .. } | CallEnd::Refusal { replayed: true, .. }
+            );
             receipt.fill(id.clone(), replayed);
         }
         call_result(end).map_err(|error: EffectError<E>| error.with_effect(descriptor.operation, id))
-    })
+    }
 }
 
 fn prepare(
@@ -178,22 +286,6 @@ fn prepare(
     let settings = scope.core.settings(descriptor).map_err(|error| config(error.to_string()))?;
     let fingerprints = arguments.finish().map_err(|error| config(error.to_string()))?;
     Ok(Call::new(scope.clone(), settings, identified, fingerprints, body, look_up))
-}
-
-async fn run(call: Call, descriptor: &'static Descriptor) -> (CallEnd, bool) {
-    let progress = call.progress.clone();
-    let span = telemetry::call_span(descriptor.operation);
-    let runtime = call.scope.core.runtime.clone();
-    match runtime.spawn(call.run().instrument(span)).await {
-        Ok(end) => {
-            let replayed = matches!(
-                end,
-                CallEnd::Success { replayed: true, .. } | CallEnd::Refusal { replayed: true, .. }
-            );
-            (end, replayed)
-        }
-        Err(error) => (lost(&progress, error.is_panic()).into(), false),
-    }
 }
 
 /// The call's task is gone: with the runtime that the executor was built in, or because dropping an argument panicked.

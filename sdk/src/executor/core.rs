@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     descriptor::{Descriptor, RecoveryClass},
-    identity::EffectId,
+    identity::{EffectId, FingerprintKey},
     ledger::Ledger,
     provider::{DynProvider, Profile},
 };
@@ -36,6 +36,7 @@ pub(crate) struct Core {
     pub(crate) ledger: Arc<dyn Ledger>,
     pub(crate) runtime: Handle,
     pub(crate) provider_key_secret: Option<Vec<u8>>,
+    pub(crate) fingerprint_keys: Vec<FingerprintKey>,
     pub(crate) background: Background,
     defaults: Defaults,
     profiles: HashMap<String, Profile>,
@@ -56,12 +57,14 @@ impl Core {
         profiles: HashMap<String, Profile>,
         providers: HashMap<&'static str, Arc<dyn DynProvider>>,
         provider_key_secret: Option<Vec<u8>>,
+        fingerprint_keys: Vec<FingerprintKey>,
     ) -> Arc<Self> {
         let background = Background::start(defaults.lease);
         Arc::new(Self {
             ledger,
             runtime,
             provider_key_secret,
+            fingerprint_keys,
             background,
             defaults,
             profiles,
@@ -83,6 +86,7 @@ impl Core {
         }
         let settings = Settings::with_overrides(descriptor, &self.profiles, &self.defaults)?;
         self.check_look_up(&settings)?;
+        self.check_fingerprint_key(descriptor)?;
         self.background.watch_lease(settings.lease);
         let settings = Arc::new(settings);
         let mut all = self.settings.write().unwrap_or_else(PoisonError::into_inner);
@@ -105,6 +109,18 @@ impl Core {
             ))),
             _ => Ok(()),
         }
+    }
+
+    /// What a `#[secret]` argument was must not be found out by trying values against its digest.
+    fn check_fingerprint_key(&self, descriptor: &Descriptor) -> Result<(), ConfigError> {
+        if !descriptor.secret || !self.fingerprint_keys.is_empty() {
+            return Ok(());
+        }
+        Err(ConfigError(format!(
+            "the effect `{}` at {}: it has a `#[secret]` argument, and no key for its fingerprint: give one with \
+             `.fingerprint_key(\"2026-01\", secret)`, or mark the argument `#[skip]`",
+            descriptor.operation, descriptor.location
+        )))
     }
 
     pub(crate) fn provider(&self, descriptor: &Descriptor) -> Option<Arc<dyn DynProvider>> {

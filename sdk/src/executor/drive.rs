@@ -73,7 +73,7 @@ impl Call {
         loop {
             // Counted before the phase is looked at: a drain sees the claim, or the claim sees the drain.
             let claiming = core.claiming();
-            if core.phase() != Phase::Open {
+            if core.phase() != Phase::Open || self.is_caller_gone() {
                 return CallError::new(ErrorKind::Draining).into();
             }
             let request = self.request();

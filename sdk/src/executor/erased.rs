@@ -4,6 +4,7 @@ use std::{any::Any, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use serde::Serialize;
 
+use super::attached::Turns;
 use crate::{
     context::EffectContext,
     error::{EffectError, ErrorKind, ProviderCalled},
@@ -18,9 +19,18 @@ use crate::{
 const CODEC: &str = "json/1";
 
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-pub(crate) type Body = Arc<dyn Fn(EffectContext) -> BoxFuture<BodyEnd> + Send + Sync>;
+pub(crate) type OwnBody = Arc<dyn Fn(EffectContext) -> BoxFuture<BodyEnd> + Send + Sync>;
 pub(crate) type LookUpBody =
     Arc<dyn Fn(EffectContext) -> BoxFuture<Found<OutcomeBody, OutcomeBody>> + Send + Sync>;
+
+/// What performs the effect.
+#[derive(Clone)]
+pub(crate) enum Body {
+    /// It runs on a task of its own.
+    Own(OwnBody),
+    /// It runs in the caller's task.
+    Attached(Turns),
+}
 
 /// How a body ended.
 pub(crate) enum BodyEnd {

@@ -48,7 +48,7 @@ impl Claimed<'_> {
             }
             tokio::select! {
                 () = clock::sleep(delay) => {}
-                () = self.call.scope.core.reached(Phase::Draining) => return otherwise,
+                () = self.call.told_to_stop() => return otherwise,
             }
         }
     }

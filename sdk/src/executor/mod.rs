@@ -1,5 +1,6 @@
 //! The life of a call: `call` freezes it, `drive` claims, `perform` makes attempts and settles.
 
+mod attached;
 mod attempt;
 mod background;
 mod builder;
@@ -19,16 +20,19 @@ mod scope;
 mod settings;
 mod wait;
 
+#[doc(hidden)]
+pub use self::{
+    attached::{AttachedCall, Attachment, Turn},
+    call::{
+        attach, attach_recipe, call, call_recipe, call_recipe_reconciled, call_reconciled, secret_arguments,
+    },
+    scope::Scope,
+};
 pub use self::{
     builder::ExecutorBuilder,
     handle::{Drained, Executor},
     receipt::Receipt,
     scope::{EffectScope, NodeExecution, NodeScope, RunScope, TenantScope},
     settings::ConfigError,
-};
-#[doc(hidden)]
-pub use self::{
-    call::{call, call_recipe, call_recipe_reconciled, call_reconciled},
-    scope::Scope,
 };
 pub(crate) use self::{held::Held, scope::sealed};

@@ -136,7 +136,11 @@ impl Claimed<'_> {
             RecoveryClass::Resend => self.in_window(delay),
             _ => false,
         };
-        let ask = !again && self.call.can_look_up() && class <= RecoveryClass::Reconcile;
+        // Of a caller that went away, the next call asks.
+        let ask = !again
+            && self.call.can_look_up()
+            && class <= RecoveryClass::Reconcile
+            && !self.call.is_caller_gone();
         if again && self.may_go_on(delay) {
             self.close(ended).await?;
             Ok(Next::Again { delay, otherwise: error })
@@ -176,7 +180,7 @@ impl Claimed<'_> {
     ) -> Result<Next, Lost> {
         tokio::select! {
             () = clock::sleep(delay) => {}
-            () = self.call.scope.core.reached(Phase::Draining) => return self.give_up(None, otherwise).await,
+            () = self.call.told_to_stop() => return self.give_up(None, otherwise).await,
         }
         let settings = &self.call.settings;
         let change = Change::Open {
@@ -328,5 +332,6 @@ impl Claimed<'_> {
         self.attempts < retry.attempts_max
             && self.call.started.elapsed().saturating_add(delay) <= retry.elapsed_max
             && self.call.scope.core.phase() == Phase::Open
+            && !self.call.is_caller_gone()
     }
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::{
-    core::Phase,
     drive::Call,
     erased::{CallEnd, CallError},
 };
@@ -51,7 +50,7 @@ impl Call {
                 () = no_longer(working) => {}
                 () = &mut changed, if !is_here => changed = ledger.changed(&self.id),
                 () = clock::sleep(look_again.min(limit.remaining()).min(lease.remaining())) => {}
-                () = self.scope.core.reached(Phase::Draining) => {
+                () = self.told_to_stop() => {
                     return Waited::Ended(Box::new(CallError::new(ErrorKind::Draining).into()));
                 }
             }

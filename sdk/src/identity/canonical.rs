@@ -76,6 +76,11 @@ impl Encoder {
         blake3::hash(&self.bytes).into()
     }
 
+    /// The digest that nobody without the key can try values against.
+    pub(super) fn keyed_digest(&self, key: &[u8; 32]) -> [u8; 32] {
+        blake3::keyed_hash(key, &self.bytes).into()
+    }
+
     /// Writes a value whose content is at hand.
     pub(super) fn value(&mut self, tag: Tag, content: &[u8]) {
         self.bytes.push(tag as u8);

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use super::canonical::{Encoder, Tag};
 use super::effect_id::{digest_from_hex, digest_to_hex};
 use super::json;
+use super::secret::FingerprintKey;
 use super::traits::Fingerprint;
 
 const DOMAIN: &str = "effectual/argument";
@@ -49,6 +50,7 @@ impl<'de> Deserialize<'de> for ArgumentDigest {
 #[derive(Default)]
 pub struct Arguments {
     scratch: Encoder,
+    keys: Vec<FingerprintKey>,
     digests: Vec<ArgumentDigest>,
     failure: Option<FingerprintError>,
 }
@@ -57,6 +59,12 @@ impl Arguments {
     /// No argument yet.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// No argument yet; secret ones will enter under these keys.
+    #[must_use]
+    pub fn keyed(keys: Vec<FingerprintKey>) -> Self {
+        Self { keys, ..Self::default() }
     }
 
     /// Adds an argument.
@@ -85,11 +93,37 @@ impl Arguments {
         self
     }
 
+    /// Adds an argument whose value nobody may find out by trying: one keyed digest for each key. Without a key the call is
+    /// refused by [`finish`](Self::finish).
+    #[must_use]
+    pub fn secret_argument(mut self, name: &'static str, value: &(impl Fingerprint + ?Sized)) -> Self {
+        self.begin(name);
+        value.encode_fingerprint(&mut self.scratch);
+        self.end_secret(name);
+        self
+    }
+
+    /// A secret argument by its canonical JSON.
+    #[must_use]
+    pub fn secret_json_argument(mut self, name: &'static str, value: &(impl Serialize + ?Sized)) -> Self {
+        match json::canonical(value) {
+            Ok(text) => {
+                self.begin(name);
+                self.scratch.value(Tag::Json, &text);
+                self.end_secret(name);
+            }
+            Err(json::Refused(reason)) => {
+                self.failure.get_or_insert(FingerprintError { argument: name, reason });
+            }
+        }
+        self
+    }
+
     /// The digests, in the order in which the arguments were added.
     ///
     /// # Errors
     ///
-    /// The first argument that could not be written as JSON.
+    /// The first argument that could not be written as JSON, or that is secret and found no key.
     pub fn finish(self) -> Result<Vec<ArgumentDigest>, FingerprintError> {
         match self.failure {
             None => Ok(self.digests),
@@ -105,6 +139,23 @@ impl Arguments {
     fn end(&mut self, name: &'static str) {
         let digest = self.scratch.digest();
         self.digests.push(ArgumentDigest { name: Cow::Borrowed(name), digest, key_id: None });
+    }
+
+    fn end_secret(&mut self, name: &'static str) {
+        if self.keys.is_empty() {
+            let reason = "it is secret, and the executor has no fingerprint key";
+            self.failure.get_or_insert(FingerprintError { argument: name, reason });
+        }
+        for key in &self.keys {
+            let digest = self.scratch.keyed_digest(&key.key);
+            self.digests.push(ArgumentDigest {
+                name: Cow::Borrowed(name),
+                digest,
+                key_id: Some(key.id.clone()),
+            });
+        }
+        // The next argument begins anew, and the last one must not leave the value behind.
+        self.scratch.restart(DOMAIN);
     }
 }
 
@@ -157,6 +208,36 @@ mod tests {
         let mut keyed = other;
         keyed[0].key_id = Some("2024".into());
         assert!(mismatches(&stored, &keyed).is_empty(), "another key proves nothing");
+    }
+
+    #[test]
+    fn a_secret_enters_under_every_key_and_never_without_one() {
+        let key = |id: &str| FingerprintKey::new(id, &[7; 32]).expect("a key");
+        let asked = |keys: &[&str], card: &str| {
+            let keys = keys.iter().map(|id| key(id)).collect();
+            digests(Arguments::keyed(keys).secret_argument("card", card))
+        };
+        let (one, both) = (asked(&["k1"], "4242"), asked(&["k1", "k2"], "4242"));
+        assert_eq!(one[0].key_id.as_deref(), Some("k1"));
+        assert_eq!(both.len(), 2);
+        assert_ne!(one[0].digest, digests(Arguments::new().argument("card", "4242"))[0].digest);
+        assert!(mismatches(&one, &both).is_empty());
+        assert_eq!(mismatches(&one, &asked(&["k2", "k1"], "4243")), ["card"]);
+        assert!(mismatches(&one, &asked(&["k2"], "4243")).is_empty(), "an unknown key proves nothing");
+        let json = digests(Arguments::keyed(vec![key("k1")]).secret_json_argument("card", "4242"));
+        assert_eq!((json[0].key_id.as_deref(), json[0].digest == one[0].digest), (Some("k1"), false));
+
+        let error = Arguments::new().secret_argument("card", "4242").finish().expect_err("no key");
+        assert!(error.argument() == "card" && !format!("{error} {error:?}").contains("4242"));
+    }
+
+    #[test]
+    fn a_key_is_judged_and_not_shown() {
+        for (id, secret) in [("", &[7; 32][..]), ("a b", &[7; 32]), ("k1", &[7; 15])] {
+            assert!(FingerprintKey::new(id, secret).is_err(), "{id}");
+        }
+        let key = FingerprintKey::new("k1", b"a secret of some length").expect("a key");
+        assert_eq!(format!("{key:?}"), "FingerprintKey { id: \"k1\", .. }");
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod ids;
 mod json;
 mod keying;
 mod leaves;
+mod secret;
 mod traits;
 
 pub use canonical::Encoder;
@@ -16,4 +17,5 @@ pub use effect_id::EffectId;
 pub use fingerprint::{ArgumentDigest, Arguments, FingerprintError, mismatches};
 pub use ids::{InvalidId, InvocationId, NodeId, RunId, Tenant};
 pub use keying::{KeyFields, RecipePlace, activity_recipe, business_identity};
+pub use secret::{FingerprintKey, InvalidFingerprintKey};
 pub use traits::{Fingerprint, Identity};

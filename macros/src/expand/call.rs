@@ -1,0 +1,195 @@
+//! The call of an effect whose body runs on a task of its own.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Path, ReceiverKind, Type};
+
+use super::body;
+use super::spans::{at, body_context, located, own};
+use crate::args::Keying;
+use crate::item::{SelfForm, bare};
+use crate::validate::{Argument, Effect, Role};
+
+pub(super) fn call(effect: &Effect, private: &TokenStream) -> TokenStream {
+    let Effect { keying, value_ty, error_ty, .. } = effect;
+    let look_up = look_up(effect);
+    let function = match (keying, look_up) {
+        (Keying::BusinessIdentity, None) => quote!(call),
+        (Keying::BusinessIdentity, Some(_)) => quote!(call_reconciled),
+        (Keying::ActivityRecipe, None) => quote!(call_recipe),
+        (Keying::ActivityRecipe, Some(_)) => quote!(call_recipe_reconciled),
+    };
+    let scope = scope(effect);
+    let receiver = receiver(effect, private);
+    let owned = effect.arguments.iter().map(|argument| owned(argument, private));
+    let asked = asked(effect, private);
+    let mut body = closure(effect, private, &body::run(effect, private));
+    let look_up = look_up.map(|path| closure(effect, private, &run_look_up(path, effect, private)));
+    if look_up.is_some() {
+        // Of the two closures, the later one may take the arguments themselves.
+        let clones = clones(effect);
+        body = quote!({ #clones #body });
+    }
+    let inferred = look_up.iter().map(|_| quote!(, _, _));
+    // The types are named, so that a missing `Outcome` or `Failure` is reported at the type that the user wrote.
+    quote! {
+        #scope
+        #receiver
+        #(#owned)*
+        #private::#function::<_, #value_ty, #error_ty, _, _ #(#inferred)*>(
+            __effect_scope,
+            &__EFFECT,
+            #asked,
+            #body,
+            #look_up
+        )
+    }
+}
+
+pub(super) fn look_up(effect: &Effect) -> Option<&Path> {
+    effect.args.on_unknown.as_ref()?.look_up.as_ref()
+}
+
+pub(super) fn scope(effect: &Effect) -> TokenStream {
+    let context = &effect.context;
+    quote! {
+        #[allow(clippy::used_underscore_binding)]
+        let __effect_scope = #context;
+    }
+}
+
+/// The key fields, where there are any, and the arguments: both as arguments of a call.
+pub(super) fn asked(effect: &Effect, private: &TokenStream) -> TokenStream {
+    let key = matches!(effect.keying, Keying::BusinessIdentity).then(|| key_fields(effect, private));
+    let arguments = arguments(effect, private);
+    quote!(#key #arguments)
+}
+
+/// Takes `self` along: what it must be is asserted where it is written.
+fn receiver(effect: &Effect, private: &TokenStream) -> Option<TokenStream> {
+    let receiver = effect.receiver.as_ref()?;
+    let private = located(private, receiver);
+    let this = at(&receiver.self_token.into(), receiver);
+    let borrowed = if SelfForm::of(receiver) == SelfForm::Owned { quote!(&) } else { quote!() };
+    let ty = self_type(effect);
+    Some(quote_spanned!(receiver.span()=> let __effect_self = #private::receiver::<#ty>(#borrowed #this);))
+}
+
+/// The type of `self`, without its reference.
+pub(super) fn self_type(effect: &Effect) -> TokenStream {
+    match effect.receiver.as_ref().map(|receiver| &receiver.kind) {
+        Some(ReceiverKind::Typed(_, ty)) => match bare(ty) {
+            Type::Reference(reference) => {
+                let ty = &reference.elem;
+                quote!(#ty)
+            }
+            ty => quote!(#ty),
+        },
+        _ => quote!(Self),
+    }
+}
+
+/// The first argument of the body, and of a look-up, where there is a `self`.
+pub(super) fn receiver_argument(effect: &Effect) -> Option<TokenStream> {
+    let receiver = effect.receiver.as_ref()?;
+    let attached = effect.args.attached;
+    Some(match SelfForm::of(receiver) {
+        SelfForm::Shared if !attached => quote!(&__effect_self,),
+        _ => quote!(__effect_self,),
+    })
+}
+
+/// Asserts what an argument must be, at its type: once, here, and not wherever it is used.
+fn owned(Argument { ident, local, ty, named_ty, .. }: &Argument, private: &TokenStream) -> TokenStream {
+    let value = at(ident, ty);
+    let private = located(private, ty);
+    quote_spanned! {ty.span()=>
+        #[allow(clippy::used_underscore_binding)]
+        let #local = #private::owned::<#named_ty>(#value);
+    }
+}
+
+fn key_fields(effect: &Effect, private: &TokenStream) -> TokenStream {
+    let fields =
+        effect.arguments.iter().filter(|argument| matches!(argument.role, Role::Key)).map(|argument| {
+            let Argument { ty, name, .. } = argument;
+            let value = shared(argument);
+            quote_spanned!(ty.span()=> .field(#name, #value))
+        });
+    quote!(#private::KeyFields::new()#(#fields)*,)
+}
+
+fn arguments(effect: &Effect, private: &TokenStream) -> TokenStream {
+    let mut new = quote!(#private::Arguments::new());
+    let entries: Vec<_> = effect
+        .arguments
+        .iter()
+        .filter_map(|argument| {
+            let Argument { ty, name, role, .. } = argument;
+            let value = shared(argument);
+            let private = &located(private, ty);
+            Some(match role {
+                Role::Key => quote_spanned!(ty.span()=> .argument(#name, &#private::AsKey(#value))),
+                Role::Plain => quote_spanned!(ty.span()=> .argument(#name, #value)),
+                Role::Json => quote_spanned!(ty.span()=> .json_argument(#name, #value)),
+                Role::Secret => quote_spanned!(ty.span()=> .secret_argument(#name, #value)),
+                Role::SecretJson => quote_spanned!(ty.span()=> .secret_json_argument(#name, #value)),
+                Role::Skip => return None,
+            })
+        })
+        .collect();
+    if effect.arguments.iter().any(|argument| matches!(argument.role, Role::Secret | Role::SecretJson)) {
+        new = quote!(#private::secret_arguments(__effect_scope));
+    }
+    quote!(#new #(#entries)*)
+}
+
+/// A shared reference to the argument's value.
+fn shared(Argument { local, ty, lent, .. }: &Argument) -> TokenStream {
+    let value = at(local, ty);
+    if *lent { quote_spanned!(ty.span()=> &*#value) } else { quote_spanned!(ty.span()=> &#value) }
+}
+
+/// A closure over the arguments that runs once an attempt, each time over clones of its own.
+fn closure(effect: &Effect, private: &TokenStream, run: &TokenStream) -> TokenStream {
+    let clones = clones(effect);
+    // A body that is not `Send` is reported here, so here is the function's name.
+    let place = &effect.sig.ident;
+    let context = body_context(place);
+    quote_spanned! {own(place)=>
+        move |#context: #private::EffectContext| {
+            #clones
+            async move { #run }
+        }
+    }
+}
+
+/// Variables of one attempt's own, of the same names.
+pub(super) fn clones(effect: &Effect) -> TokenStream {
+    let arguments = effect.arguments.iter().map(|Argument { local, ty, lent, .. }| {
+        let value = at(local, ty);
+        if *lent {
+            quote_spanned!(ty.span()=> let #local = &mut *#value;)
+        } else {
+            quote_spanned!(ty.span()=> let #local = ::core::clone::Clone::clone(&#value);)
+        }
+    });
+    let receiver = effect.receiver.as_ref().map(|receiver| match SelfForm::of(receiver) {
+        SelfForm::Mutable => quote!(let __effect_self = &mut *__effect_self;),
+        _ => quote!(let __effect_self = ::core::clone::Clone::clone(&__effect_self);),
+    });
+    quote!(#receiver #(#arguments)*)
+}
+
+/// Awaits the look-up; whatever does not fit is reported at its path.
+pub(super) fn run_look_up(path: &Path, effect: &Effect, private: &TokenStream) -> TokenStream {
+    let Effect { value_ty, error_ty, .. } = effect;
+    let values = effect.arguments.iter().map(|argument| at(&argument.local, path));
+    let receiver = receiver_argument(effect);
+    let private = located(private, path);
+    let context = body_context(path);
+    quote_spanned! {path.span()=>
+        #private::looked_up::<#value_ty, #error_ty, _>(#path(#receiver &#context, #(#values),*).await)
+    }
+}
