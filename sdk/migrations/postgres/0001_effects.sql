@@ -101,6 +101,7 @@ CREATE TABLE effectual_effects (
 -- Room on each page for the row's next versions, which then need no new index entries.
 WITH (fillfactor = 60);
 
+CREATE INDEX effectual_effects_by_alias ON effectual_effects (alias_of) WHERE alias_of IS NOT NULL;
 CREATE INDEX effectual_effects_by_run ON effectual_effects (run) WHERE run IS NOT NULL;
 
 -- Closed attempts: written when the effect's attempt number changes, never before.

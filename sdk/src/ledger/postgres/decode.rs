@@ -18,7 +18,7 @@ use crate::{
 pub(super) enum Unreadable {
     /// The named column holds what this library cannot read.
     Column(&'static str),
-    /// The row is an alias.
+    /// The row is an alias of an alias.
     Alias,
 }
 

@@ -14,6 +14,8 @@ pub(super) enum Trouble {
     Again,
     /// Another transaction holds a row for too long: let others go first, then repeat.
     Locked,
+    /// What was to be inserted is there already.
+    Taken,
     /// The data of one command.
     Data,
     /// Nothing that repeating would mend.
@@ -39,6 +41,7 @@ impl Trouble {
         match code {
             "40001" | "40P01" => Self::Again,
             "55P03" => Self::Locked,
+            "23505" => Self::Taken,
             // The disk, or a quota on it.
             "53100" => Self::Final(LedgerErrorKind::Full),
             // A privilege that was taken away; a server that became a standby.
@@ -58,7 +61,7 @@ impl Trouble {
     pub(super) fn kind(self) -> LedgerErrorKind {
         match self {
             Self::Lost | Self::Again | Self::Locked => LedgerErrorKind::Unavailable,
-            Self::Data => LedgerErrorKind::Corrupt,
+            Self::Taken | Self::Data => LedgerErrorKind::Corrupt,
             Self::Final(kind) => kind,
         }
     }

@@ -10,6 +10,7 @@
 //! another process performs has moved on. *Pooled*, through a pooler in transaction mode such as pgbouncer
 //! ([`pooled`](PostgresLedgerBuilder::pooled)): nothing outlives a transaction, and waiters look again.
 
+mod among;
 mod builder;
 mod connect;
 mod decode;

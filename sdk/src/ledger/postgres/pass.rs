@@ -6,6 +6,7 @@ use sqlx::{Arguments, Row as _, postgres::PgRow};
 use uuid::Uuid;
 
 use super::{
+    among,
     connect::Setback,
     decode, encode,
     round::{Held, Judged, Open, Round, record_in},
@@ -16,7 +17,7 @@ use super::{
 };
 use crate::ledger::{
     Change, ClaimRequest, Owner, change, claim,
-    record::LedgerTime,
+    record::{EffectRecord, LedgerTime},
     writer::{Command, Reply},
 };
 
@@ -30,6 +31,11 @@ pub(super) async fn pass(round: &mut Round<'_>, session: &mut Session) -> Result
         }
     }
     let mut judged = Vec::new();
+    let (among, claims): (Vec<_>, Vec<_>) =
+        claims.into_iter().partition(|(_, request)| !request.identities.further.is_empty());
+    for (at, request) in among {
+        among::judge(round, at, request, &mut judged, session).await?;
+    }
     if !claims.is_empty() {
         judge_claims(round, &claims, &mut judged, session).await?;
     }
@@ -64,18 +70,27 @@ async fn judge_claims<'b>(
             match held.as_effect(&request.id) {
                 Err(error) => round.answer(*at, Err(error)),
                 Ok(record) => {
-                    let transition = claim::judge(Some(record), request, held.now);
-                    let is_new = !held.met && record.place.run != request.place.run;
-                    let touches = transition.touch && is_new && request.place.run.is_some();
-                    let next = Judged::new(*at, &request.id, record, transition, Reply::Claim);
-                    let mut next = next.at_real_time();
-                    next.touch = touches.then_some(&request.place);
-                    judged.push(next);
+                    judged.push(claimed(*at, request, held, record));
                 }
             }
         }
     }
     Ok(())
+}
+
+/// The judgement of a claim on the row that was read for it.
+pub(super) fn claimed<'b>(
+    at: usize,
+    request: &'b ClaimRequest,
+    held: &Held,
+    record: &EffectRecord,
+) -> Judged<'b> {
+    let transition = claim::judge(Some(record), request, held.now);
+    let is_new = !held.met && record.place.run != request.place.run;
+    let touches = transition.touch && is_new && request.place.run.is_some();
+    let mut next = Judged::new(at, record, transition, Reply::Claim).at_real_time();
+    next.touch = touches.then_some(&request.place);
+    next
 }
 
 /// Judges changes by what their owners last saw, where that may be; by a fresh read otherwise.
@@ -107,7 +122,7 @@ async fn judge_changes<'b>(
             Err(error) => round.answer(at, Err(error)),
             Ok(record) => {
                 let transition = change::judge(Some(record), owner, change, held.now);
-                judged.push(Judged::new(at, &owner.id, record, transition, Reply::Change).at_real_time());
+                judged.push(Judged::new(at, record, transition, Reply::Change).at_real_time());
             }
         }
     }
@@ -123,20 +138,20 @@ fn by_hint<'b>(open: Open, owner: &'b Owner, change: &'b Change) -> Option<Judge
     }
     let transition = change::judge(Some(seen), owner, change, CLOCK);
     transition.write.as_ref()?;
-    Some(Judged::new(open.at, &owner.id, seen, transition, Reply::Change))
+    Some(Judged::new(open.at, seen, transition, Reply::Change))
 }
 
 /// What a look at the rows of a batch found.
 #[derive(Default)]
-struct Looked {
+pub(super) struct Looked {
     now: LedgerTime,
     /// The tokens of the claims that the statement inserted.
     inserted: HashSet<Uuid>,
     /// The rows that were there, by the heads of their digests.
-    held: HashMap<Uuid, Held>,
+    pub(super) held: HashMap<Uuid, Held>,
 }
 
-fn look(rows: &[PgRow]) -> Result<Looked, Setback> {
+pub(super) fn look(rows: &[PgRow]) -> Result<Looked, Setback> {
     let mut looked = Looked::default();
     for row in rows {
         looked.look_at(row).map_err(|error| Setback::of(&error))?;
@@ -152,10 +167,9 @@ impl Looked {
             return Ok(());
         }
         let met: Option<bool> = row.try_get(2)?;
-        let columns = EffectRow::read(row, 3)?;
-        let head = columns.digest_head.unwrap_or_default();
-        let record = decode::effect(columns);
-        self.held.insert(head, Held { now: self.now, met: met.unwrap_or(false), record });
+        let (head, tail) = (row.try_get(3)?, row.try_get(4)?);
+        let record = decode::effect(EffectRow::read(row, 5)?);
+        self.held.insert(head, Held { now: self.now, met: met.unwrap_or(false), tail, record });
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Reads of one effect with its history, in one snapshot; and what the ledger tells others.
 
-use sqlx::{Arguments as _, postgres::PgRow};
+use sqlx::{Arguments as _, Row as _, postgres::PgRow};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
@@ -99,6 +99,11 @@ async fn snapshot(session: &mut Session, head: Uuid) -> Result<Option<Snapshot>,
     let mut transaction = session.begin(View::Snapshot).await?;
     let read = sqlx::query_with(sql::READ.as_str(), asked).persistent(is_named);
     let effect = read.fetch_all(&mut *transaction).await.map_err(failed)?.pop();
+    // Of the effect that the identity names, under whichever of its identities it was asked for.
+    let head: Uuid = match &effect {
+        Some(effect) => EffectRow::read(effect, 5).map_err(failed)?.digest_head.unwrap_or(head),
+        None => head,
+    };
     let closed = sqlx::query(sql::ATTEMPTS.as_str()).bind(head).persistent(is_named);
     let closed = closed.fetch_all(&mut *transaction).await.map_err(failed)?;
     let evidence = sqlx::query(sql::EVIDENCE.as_str()).bind(head).persistent(is_named);
@@ -112,10 +117,11 @@ impl Snapshot {
         let unreadable = |_| {
             LedgerError::new(LedgerErrorKind::Corrupt, format!("effect {id}: its history cannot be read"))
         };
-        let record = EffectRow::read(&self.effect, 3)
+        let record = EffectRow::read(&self.effect, 5)
             .map_err(|_| Unreadable::Column("of its row"))
             .and_then(decode::effect);
-        let effect = Held { now: 0, met: false, record }.as_effect(id)?.clone();
+        let tail = self.effect.try_get(4).map_err(|_| unreadable(Unreadable::Column("digest_tail")))?;
+        let effect = Held { now: 0, met: false, tail, record }.as_effect(id)?.clone();
         let closed = self.closed.iter().map(|row| {
             AttemptRow::read(row, 0).map_err(|_| Unreadable::Column("attempt")).and_then(decode::attempt)
         });

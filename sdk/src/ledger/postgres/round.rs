@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::{
     connect::Target,
     decode::Unreadable,
-    encode::head,
+    encode::{halves, head},
     error::{Cause, Trouble, report},
     time::limit,
 };
@@ -45,7 +45,7 @@ pub(super) struct Open {
 /// A command that is judged, and whose answer holds once its write is durable.
 pub(super) struct Judged<'b> {
     pub(super) at: usize,
-    pub(super) id: &'b EffectId,
+    pub(super) id: EffectId,
     /// State and fence of the row that was judged.
     pub(super) was: (State, Fence),
     pub(super) write: Option<Write>,
@@ -56,13 +56,19 @@ pub(super) struct Judged<'b> {
 impl<'b> Judged<'b> {
     pub(super) fn new<R>(
         at: usize,
-        id: &'b EffectId,
         judged: &EffectRecord,
         transition: Transition<R>,
         reply: fn(R) -> Reply,
     ) -> Self {
         let was = (judged.state, judged.fence);
-        Self { at, id, was, write: transition.write, touch: None, reply: reply(transition.reply) }
+        Self {
+            at,
+            id: judged.id.clone(),
+            was,
+            write: transition.write,
+            touch: None,
+            reply: reply(transition.reply),
+        }
     }
 
     /// For a row that was judged at the time that the database gave.
@@ -153,6 +159,9 @@ pub(super) struct Held {
     pub(super) now: LedgerTime,
     /// Whether the asking run is known to have met the effect.
     pub(super) met: bool,
+    /// The second half of the digest that is stored with the half that was asked for.
+    pub(super) tail: Vec<u8>,
+    /// The effect: the row itself, or the one that it is an alias of.
     pub(super) record: Result<EffectRecord, Unreadable>,
 }
 
@@ -162,14 +171,14 @@ impl Held {
         let corrupt = |what: Cow<'static, str>| {
             LedgerError::new(LedgerErrorKind::Corrupt, format!("effect {id}: {what}"))
         };
+        if self.tail != halves(id).1 {
+            let what = "its row holds another effect, whose digest begins with the same 16 bytes";
+            return Err(corrupt(what.into()));
+        }
         match &self.record {
-            Ok(record) if record.id == *id => Ok(record),
-            Ok(_) => Err(corrupt(
-                "its row holds another effect, whose digest begins with the same 16 bytes".into(),
-            )),
-            Err(Unreadable::Alias) => {
-                Err(corrupt("its row is an alias, which this version of the library does not follow".into()))
-            }
+            Ok(record) if record.id.tenant() == id.tenant() => Ok(record),
+            Ok(_) => Err(corrupt("its row belongs to another tenant".into())),
+            Err(Unreadable::Alias) => Err(corrupt("its row is an alias of an alias".into())),
             Err(Unreadable::Column(column)) => {
                 Err(corrupt(format!("its column `{column}` holds what this library cannot read").into()))
             }

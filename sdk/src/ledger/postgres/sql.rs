@@ -18,7 +18,8 @@ use super::{
 pub(super) static CLAIM_ONE: LazyLock<String> = LazyLock::new(|| claim(Shape::One));
 /// [`CLAIM_ONE`] for any number of claims.
 pub(super) static CLAIM_MANY: LazyLock<String> = LazyLock::new(|| claim(Shape::Many));
-/// Reads rows: the time, null, null, and the columns of [`EffectRow`]. `$2` holds the heads.
+/// Reads rows: the time, null, null, the head as asked, the tail that is stored with it, and the columns of
+/// [`EffectRow`]: of the row itself, or of the effect that it is an alias of. `$2` holds the heads.
 pub(super) static READ: LazyLock<String> = LazyLock::new(read);
 /// Writes rows by compare-and-set; returns the time and the slot of each row that was still the judged one.
 pub(super) static STORE_ONE: LazyLock<String> = LazyLock::new(|| store(Shape::One, false));
@@ -26,6 +27,20 @@ pub(super) static STORE_ONE: LazyLock<String> = LazyLock::new(|| store(Shape::On
 pub(super) static STORE_MANY: LazyLock<String> = LazyLock::new(|| store(Shape::Many, false));
 /// [`STORE_MANY`], and with each row that was still the judged one its closed attempt, touch and evidence.
 pub(super) static STORE_WITH_MORE: LazyLock<String> = LazyLock::new(|| store(Shape::Many, true));
+/// Inserts a first claim with its earlier identities, or fails as a whole where one of them is taken.
+pub(super) static CLAIM_AMONG: LazyLock<String> = LazyLock::new(claim_among);
+/// Makes identities aliases of an effect, where they are free; returns the heads of those that were.
+pub(super) static ALIAS: LazyLock<String> = LazyLock::new(alias);
+/// The key-schema versions of an effect's identities. `$2` is the effect's digest, `$3` its head.
+pub(super) static VERSIONS: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "{clock} SELECT DISTINCT key_version FROM clock CROSS JOIN (
+            SELECT key_version FROM effectual_effects WHERE digest_head = $3::uuid
+            UNION ALL SELECT key_version FROM effectual_effects WHERE alias_of = $2::bytea
+        ) known",
+        clock = clock()
+    )
+});
 /// Keeps touches of effects that are not written.
 pub(super) static TOUCH: LazyLock<String> = LazyLock::new(touch);
 /// The closed attempts of an effect, oldest first.
@@ -110,6 +125,48 @@ fn given(name: &str, columns: &[Column], keep: fn(Role) -> bool, shape: Shape, l
     }
 }
 
+/// The head of the effect that a row `x` is, or is an alias of.
+const HOLDER: &str = "CASE WHEN x.alias_of IS NULL THEN x.digest_head \
+    ELSE encode(substring(x.alias_of FOR 16), 'hex')::uuid END";
+
+/// `, name AS (…)`: aliases of the effect whose digest is the parameter after `last`.
+fn aliases(last: &mut usize, unless: &str) -> String {
+    let [of, heads, tails, tenants, versions] = [1, 2, 3, 4, 5].map(|more| *last + more);
+    *last += 5;
+    format!(
+        ", aliased AS (
+            INSERT INTO effectual_effects (digest_head, digest_tail, tenant, alias_of, key_version)
+            SELECT given.head, given.tail, given.tenant, ${of}::bytea, given.version
+            FROM unnest(${heads}::uuid[], ${tails}::bytea[], ${tenants}::text[], ${versions}::bigint[])
+                AS given(head, tail, tenant, version)
+            {unless} RETURNING digest_head
+        )"
+    )
+}
+
+fn claim_among() -> String {
+    let mut last = 1;
+    let asked = given("asked", EffectRow::COLUMNS, of_claim, Shape::One, &mut last);
+    let names = names(EffectRow::COLUMNS, of_claim);
+    let values = values(EffectRow::COLUMNS, of_claim, "asked");
+    let aliases = aliases(&mut last, "");
+    format!(
+        "{clock}{asked}, inserted AS (
+            INSERT INTO effectual_effects ({names}) SELECT {values} FROM asked CROSS JOIN clock RETURNING token
+        ){aliases}
+        SELECT clock.ms, inserted.token FROM inserted CROSS JOIN clock",
+        clock = clock(),
+    )
+}
+
+fn alias() -> String {
+    let aliases = aliases(&mut 1, "ON CONFLICT (digest_head) DO NOTHING");
+    format!(
+        "{clock}{aliases} SELECT clock.ms, aliased.digest_head FROM aliased CROSS JOIN clock",
+        clock = clock()
+    )
+}
+
 fn claim(shape: Shape) -> String {
     let asked = given("asked", EffectRow::COLUMNS, of_claim, shape, &mut 1);
     let names = names(EffectRow::COLUMNS, of_claim);
@@ -124,13 +181,14 @@ fn claim(shape: Shape) -> String {
             WHERE NOT EXISTS (SELECT FROM effectual_effects held WHERE held.digest_head = asked.digest_head)
             ON CONFLICT (digest_head) DO NOTHING RETURNING token
         )
-        SELECT clock.ms, inserted.token, NULL::boolean, {nulls} FROM inserted CROSS JOIN clock
+        SELECT clock.ms, inserted.token, NULL::boolean, NULL::uuid, NULL::bytea, {nulls} FROM inserted CROSS JOIN clock
         UNION ALL
         SELECT clock.ms, NULL, CASE WHEN asked.run IS NOT NULL AND asked.run IS DISTINCT FROM held.run THEN
             EXISTS (SELECT FROM effectual_touches t WHERE t.run = asked.run AND t.digest_head = held.digest_head)
             OR EXISTS (SELECT FROM effectual_attempts t WHERE t.digest_head = held.digest_head AND t.run = asked.run)
-            END, {columns}
-        FROM asked JOIN effectual_effects held ON held.digest_head = asked.digest_head CROSS JOIN clock",
+            END, x.digest_head, x.digest_tail, {columns}
+        FROM asked JOIN effectual_effects x ON x.digest_head = asked.digest_head
+        JOIN effectual_effects held ON held.digest_head = {HOLDER} CROSS JOIN clock",
         clock = clock(),
     )
 }
@@ -138,8 +196,9 @@ fn claim(shape: Shape) -> String {
 fn read() -> String {
     let columns = list(EffectRow::COLUMNS, in_table, |column| format!("held.{}", column.name));
     format!(
-        "{clock} SELECT clock.ms, NULL::uuid, NULL::boolean, {columns}
-        FROM effectual_effects held CROSS JOIN clock WHERE held.digest_head = ANY ($2::uuid[])",
+        "{clock} SELECT clock.ms, NULL::uuid, NULL::boolean, x.digest_head, x.digest_tail, {columns}
+        FROM effectual_effects x JOIN effectual_effects held ON held.digest_head = {HOLDER} CROSS JOIN clock
+        WHERE x.digest_head = ANY ($2::uuid[])",
         clock = clock(),
     )
 }

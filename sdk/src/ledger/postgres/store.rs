@@ -30,7 +30,7 @@ pub(super) async fn store(
     for judged in done {
         round.answer(judged.at, Ok(judged.reply));
     }
-    waiting.sort_by_key(|judged| encode::head(judged.id));
+    waiting.sort_by_key(|judged| encode::head(&judged.id));
     let (writes, touches): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|judged| judged.write.is_some());
     if !touches.is_empty() {
         store_touches(round, touches, session).await?;
@@ -85,7 +85,7 @@ async fn store_touches(
     session: &mut Session,
 ) -> Result<(), Setback> {
     let mut rows: Vec<_> =
-        judged.iter().filter_map(|judged| judged.touch.map(|by| encode::touch(judged.id, 0, by))).collect();
+        judged.iter().filter_map(|judged| judged.touch.map(|by| encode::touch(&judged.id, 0, by))).collect();
     session
         .fetch(&sql::TOUCH, |arguments| TouchRow::add_to(&mut rows, Shape::Many, sql::of_more, arguments))
         .await?;
@@ -155,9 +155,9 @@ impl<'r> Rows<'r> {
                 was_fence: Some(fence),
                 ..encode::effect(&write.effect)
             });
-            rows.closed.extend(write.closed.iter().map(|closed| encode::attempt(judged.id, slot, closed)));
-            rows.touches.extend(judged.touch.map(|by| encode::touch(judged.id, slot, by)));
-            rows.evidence.extend(write.evidence.iter().map(|kept| encode::evidence(judged.id, slot, kept)));
+            rows.closed.extend(write.closed.iter().map(|closed| encode::attempt(&judged.id, slot, closed)));
+            rows.touches.extend(judged.touch.map(|by| encode::touch(&judged.id, slot, by)));
+            rows.evidence.extend(write.evidence.iter().map(|kept| encode::evidence(&judged.id, slot, kept)));
         }
         rows
     }

@@ -96,7 +96,7 @@ impl Writer {
         let is_over = patience.is_past();
         match trouble {
             Trouble::Again => {}
-            Trouble::Data => round.single_out(trouble, target, &cause),
+            Trouble::Data | Trouble::Taken => round.single_out(trouble, target, &cause),
             Trouble::Locked if !is_over => round.single_out(trouble, target, &cause),
             Trouble::Lost if !is_over => {
                 self.link.lose();
