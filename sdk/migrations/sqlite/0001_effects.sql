@@ -5,7 +5,7 @@ CREATE TABLE effectual_effects (
     digest              BLOB    NOT NULL UNIQUE CHECK (length(digest) = 32),
     tenant              TEXT    NOT NULL,
     -- An alias names the row that holds the effect, and nothing else.
-    alias_of            BLOB    CHECK (length(alias_of) = 32),
+    alias_of            BLOB    REFERENCES effectual_effects (digest) CHECK (length(alias_of) = 32),
     key_version         INTEGER NOT NULL CHECK (key_version >= 1),
 
     operation           TEXT,
