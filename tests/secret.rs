@@ -94,6 +94,28 @@ async fn an_executor_without_a_key_does_not_start() {
     }
 }
 
+/// The start sees what is linked in; this one is seen at its call, in an executor that has keys for another release's sake.
+#[tokio::test]
+async fn an_operation_that_is_first_seen_at_a_call_is_checked_before_its_claim() {
+    use effectual::__private::{Arguments, Descriptor, KeyFields, call};
+    static LATE: Descriptor =
+        Descriptor::new("late", effectual::Keying::BusinessIdentity, "late (late.rs:1)").secret();
+    static BOOKED: Descriptor =
+        Descriptor::new("booked", effectual::Keying::BusinessIdentity, "late (late.rs:2)")
+            .on_unknown(effectual::RecoveryClass::Transactional);
+    let ledger: Arc<dyn Ledger> = Arc::new(MemoryLedger::new());
+    let (_, scope, _) = scope(&ledger, &[("k1", 1)]);
+    let at = |descriptor| {
+        let arguments = Arguments::new().secret_argument("card", CARD);
+        call::<_, u64, Never, _, _>(&scope, descriptor, KeyFields::new(), arguments, |_| async { Ok(1) })
+    };
+    let error = at(&LATE).await.expect_err("its argument found no key");
+    assert_eq!(error.kind(), ErrorKind::Config);
+    assert!(error.to_string().contains("`card`") && !error.to_string().contains(CARD), "{error}");
+    let error = at(&BOOKED).await.expect_err("no ledger offers it");
+    assert!(error.kind() == ErrorKind::Config && error.to_string().contains("transactional"), "{error}");
+}
+
 #[tokio::test]
 async fn keys_that_cannot_be_used_are_refused() {
     let refused = |keys: &[(&str, &[u8])]| {

@@ -36,18 +36,20 @@ pub(super) fn call(effect: &Effect, private: &TokenStream) -> TokenStream {
     let (path, function) = (relocated(private, place), Ident::new(function, place));
     let inferred = look_up.iter().map(|_| quote!(, _, _));
     // The types are named, so that a missing `Outcome` or `Failure` is reported at the type that the user wrote.
-    let function = quote_spanned!(place=> #path::#function::<_, #value_ty, #error_ty, _, _ #(#inferred)*>);
-    quote! {
-        #scope
-        #receiver
-        #(#owned)*
-        #function(
+    let call = quote_spanned! {place=>
+        #path::#function::<_, #value_ty, #error_ty, _, _ #(#inferred)*>(
             __effect_scope,
             &__EFFECT,
             #asked,
             #body,
             #look_up
         )
+    };
+    quote! {
+        #scope
+        #receiver
+        #(#owned)*
+        #call
     }
 }
 

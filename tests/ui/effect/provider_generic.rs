@@ -1,5 +1,5 @@
 #![allow(unused_variables)]
-use effectual::{EffectContext, EffectScope, Never, effect};
+use effectual::{EffectContext, Never, effect};
 
 #[effect(keying = business_identity, provider = P)]
 async fn refund<P: effectual::Provider>(cx: &EffectContext, #[key] order_id: u64) -> effectual::Result<(), Never> {
