@@ -1,5 +1,7 @@
 //! The life of a call, on every ledger, counted at the provider.
 
+#[path = "executor/attached.rs"]
+mod attached;
 #[path = "executor/classes.rs"]
 mod classes;
 #[path = "executor/config.rs"]

@@ -29,10 +29,10 @@ pub(crate) fn effect(attribute: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Something else than a function, or one that is still being typed: then Rust's own error says more.
 fn not_a_function(item: TokenStream, error: syn::Error) -> TokenStream {
-    const RULE: &str = "`#[effect]` goes on a free `async fn` with a body";
+    const RULE: &str = "`#[effect]` goes on an `async fn` with a body, free or in an inherent `impl`";
     if let Ok(declared) = syn::parse2::<TraitItemFn>(item.clone()) {
         let message = format!(
-            "{RULE}: this one is a trait's; make the effect a free function that the trait's method calls"
+            "{RULE}: this one is a trait's; make the effect a free function, or an inherent method, that the trait's method calls"
         );
         let error = syn::Error::new_spanned(&declared.sig, message).into_compile_error();
         return quote!(#error #declared);

@@ -55,7 +55,7 @@ use proc_macro::TokenStream;
 ///
 /// The function keeps its name, visibility, documentation and arguments, with one difference: where it says
 /// `cx: &EffectContext`, which is the body's view, callers pass any `&impl EffectScope` (any `&impl NodeScope` with
-/// `keying = activity_recipe`). It returns a future that borrows nothing.
+/// `keying = activity_recipe`). It returns a future that borrows nothing, unless it is `attached`.
 ///
 /// # Options
 ///
@@ -65,20 +65,22 @@ use proc_macro::TokenStream;
 /// | `operation` | `"refund-order"`: 1 to 128 of `A-Z a-z 0-9 . _ -`; never change it | the function's name |
 /// | `version` | the key schema's version, from 1 | `1` |
 /// | `provider` | a type with `Provider` | none |
-/// | `on_unknown` | what an unknown outcome leads to: `resend`, `reconcile(path)`, `hold`, `rerun` | the provider's class, else `hold` |
+/// | `on_unknown` | what an unknown outcome leads to: `resend`, `reconcile(path)`, `transactional`, `hold`, `rerun` | the provider's class, else `hold` |
 /// | `attempt_timeout` | how long one attempt may take: a duration | the executor's |
 /// | `lease` | how long a claim holds without a renewal: a duration, longer than `attempt_timeout` | the executor's |
 /// | `wait` | how long a caller waits for another one's attempt: a duration, `"0s"` for not at all | the executor's |
 /// | `retry(attempts = …)` | attempts of one call at the most, from 1 | the executor's |
 /// | `retry(base = …, max = …)` | the first backoff and the longest: durations | the executor's |
 /// | `retry(elapsed = …)` | how long one call goes on starting attempts: a duration | the executor's |
+/// | `attached` | no value: the body may borrow, and runs in the caller's task | a task of its own |
 /// | `crate` | the path of the crate, where it is renamed | `::effectual` |
 ///
 /// A duration is text of a whole number and a unit, `ms`, `s`, `m`, `h` or `d`, as in `"250ms"`: above zero but for
 /// `wait`, and at most `"365d"`.
 ///
 /// `reconcile(path)` names an `async fn` with the effect's own parameters that asks the provider and returns
-/// `Result<Found<T, E>, E>`. `resend` needs a `provider`, whose profile documents for how long it deduplicates.
+/// `Result<Found<T, E>, E>`. `transactional` is for effects that are SQL in the ledger's own database. No ledger offers that
+/// yet, and an executor refuses such an effect at its start; the word is kept so that it will mean nothing else. `resend` needs a `provider`, whose profile documents for how long it deduplicates.
 ///
 /// # Arguments
 ///
@@ -88,10 +90,65 @@ use proc_macro::TokenStream;
 /// | `#[key]` | in identity and fingerprint, under its name; its type has `Identity` |
 /// | `#[key(name = "order")]` | the same under a pinned name, 1 to 64 of `A-Z a-z 0-9 . _ -`, which outlives a renamed argument |
 /// | `#[fingerprint(json)]` | in the fingerprint, as JSON; its type has `Serialize` |
+/// | `#[secret]` | in the fingerprint, through a digest under the executor's `fingerprint_key`, so that what is stored cannot be tried against likely values; alone or with `#[fingerprint(json)]` |
 /// | `#[skip]` | in neither: a client, a handle, what may differ on a retry |
 ///
 /// Every argument is owned and `Clone + Send + Sync + 'static`: the body runs on a task of its own, once an attempt, on
 /// clones. The outcome has `Serialize` and `DeserializeOwned`, the error `Failure`.
+///
+/// # Methods
+///
+/// An inherent method can be an effect. The body then works on a clone of `self`, which is in neither identity nor
+/// fingerprint, as if it were `#[skip]`: two values of the type perform one effect if the keys are the same. A look-up in
+/// `reconcile(Self::path)` takes `self` as the effect does.
+///
+/// ```
+/// # use effectual::{EffectContext, Never, effect};
+/// #[derive(Clone)]
+/// struct Shop {
+///     currency: String,
+/// }
+///
+/// impl Shop {
+///     #[effect(keying = business_identity, operation = "shop.refund")]
+///     async fn refund(&self, cx: &EffectContext, #[key] order_id: u64) -> effectual::Result<String, Never> {
+///         let _ = cx.idempotency_key();
+///         Ok(format!("{order_id} in {}", self.currency))
+///     }
+/// }
+/// ```
+///
+/// The method of a trait cannot be one, because the attribute adds a second method beside it: make it an inherent method, and
+/// call that from the trait's. Default methods and `async_trait` have the same way out.
+///
+/// # Generic functions
+///
+/// Type and constant parameters, `impl Trait` arguments and `where` clauses are taken as they are. There is one operation a
+/// function, whatever its parameters: they are in neither identity nor fingerprint, so that `send::<Email>(7)` and
+/// `send::<Letter>(7)` are one effect unless a key tells them apart. The provider names none of them. An effect in a
+/// generic `impl` has a `self`, or says `Self` somewhere.
+///
+/// # Effects that borrow
+///
+/// With `attached` the arguments and `self` may be borrowed, also by `&mut`, and the body runs in the task that awaits the call:
+///
+/// ```
+/// # use effectual::{EffectContext, Never, effect};
+/// #[effect(keying = business_identity, attached)]
+/// async fn refund(
+///     cx: &EffectContext,
+///     #[key] order_id: &str,
+///     #[skip] log: &mut Vec<String>,
+/// ) -> effectual::Result<u32, Never> {
+///     log.push(format!("attempt {} of {order_id}", cx.attempt()));
+///     Ok(cx.attempt())
+/// }
+/// ```
+///
+/// For each attempt, references are copied, `&mut` ones lent again and other arguments cloned. The claim, the retries and the
+/// stored outcome are as always, but a caller that drops the call takes the body with it: the attempt is then *released* if its
+/// body was never polled, and *escaped* if it was. So do not put such a call into a `select!` or a timeout that is shorter than
+/// `attempt_timeout`, and poll it once it is made: a call that is kept and not polled keeps its claim.
 ///
 /// # Other attributes
 ///
@@ -100,9 +157,9 @@ use proc_macro::TokenStream;
 ///
 /// # What is refused
 ///
-/// Each of these is an error at compile time that says what to write instead: a function that is not `async`, is a
-/// method, belongs to a trait, is generic, `const`, `unsafe` or `extern`; a first parameter other than
-/// `&EffectContext`; an argument that is borrowed, a pattern, without a name or conditional; a return type other than
+/// Each of these is an error at compile time that says what to write instead: a function that is not `async`, belongs to a
+/// trait, takes `&mut self` or borrows without `attached`, is `const`, `unsafe` or `extern`; a first parameter other than
+/// `&EffectContext`; an argument that is a pattern, without a name or conditional; a provider that is a type parameter; a return type other than
 /// `effectual::Result<T, E>`; `business_identity` without a key, and a key without it; options and attributes that
 /// contradict each other.
 #[proc_macro_attribute]

@@ -88,18 +88,18 @@ pub fn attached_argument<T: AttachedArgument>(argument: T) -> T {
 
 /// The `self` of an effect whose body runs on a task of its own.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be the `self` of an effect",
-    label = "the type must be `Clone + Send + Sync + 'static`",
-    note = "the body runs on a task of its own with a clone of `self`: derive `Clone`, or add `attached`, with which the body borrows `self` and runs in the caller's task"
+    message = "`{Self}` cannot be the `self` of an effect, which must be `Clone + Send + Sync + 'static`: derive `Clone`, or add `attached` to run the body in the caller's task",
+    label = "the body runs on a task of its own, with a clone of `self`"
 )]
 pub trait Receiver: Clone + Send + Sync + 'static {}
 
 #[diagnostic::do_not_recommend]
 impl<T: Clone + Send + Sync + 'static> Receiver for T {}
 
-/// Takes the `self` of an effect along.
-pub fn receiver<T: Receiver>(receiver: &T) -> T {
-    receiver.clone()
+/// Takes the `self` of an effect along. Of two steps, so that what is wrong with its type is said at the type.
+#[must_use]
+pub fn receiver<T: Receiver>() -> fn(&T) -> T {
+    T::clone
 }
 
 /// Asserts what an argument must be.

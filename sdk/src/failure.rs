@@ -64,8 +64,8 @@ impl<T: Clone + Send + Sync + 'static> Argument for T {}
 
 /// An argument of an attached effect: it may borrow, and is cloned for each attempt. A `&mut` argument is lent instead.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be an argument of an attached effect",
-    label = "an argument must be `Clone + Send + Sync`, or be taken by `&mut`",
+    message = "`{Self}` cannot be an argument of an attached effect, which must be `Clone + Send + Sync`, or borrowed",
+    label = "take `&{Self}`, or derive `Clone`",
     note = "the body may run again: take a reference, derive `Clone`, or put a handle behind `std::sync::Arc`"
 )]
 pub trait AttachedArgument: Clone + Send + Sync {}

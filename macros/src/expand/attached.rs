@@ -11,7 +11,7 @@ use syn::{
 
 use super::Outer;
 use super::body;
-use super::call::{asked, clones, look_up, run_look_up, scope, self_type};
+use super::call::{asked, clones, look_up, run_look_up, scope, self_type, this};
 use super::spans::{at, body_context, located, own};
 use crate::args::Keying;
 use crate::item::SelfForm;
@@ -33,9 +33,10 @@ fn call(effect: &Effect, private: &TokenStream) -> TokenStream {
     let arguments = effect.arguments.iter().map(|argument| taken(argument, private));
     let asked = asked(effect, private);
     let turn = turn(effect, private);
+    let place = located(private, &effect.sig.ident);
     // A body that is not `Send` is reported here, so here is the function's name.
     let future = quote_spanned! {own(&effect.sig.ident)=>
-        #private::Attached::new(async move {
+        #place::Attached::new(async move {
             let mut __effect_call = __effect_call.begin();
             while let ::core::option::Option::Some(__effect_turn) = __effect_call.next_turn().await {
                 #turn
@@ -82,14 +83,14 @@ fn turn(effect: &Effect, private: &TokenStream) -> TokenStream {
 /// Asserts what `self` must be, where it is written.
 fn receiver(effect: &Effect, private: &TokenStream) -> Option<TokenStream> {
     let receiver = effect.receiver.as_ref()?;
-    let this = at(&receiver.self_token.into(), receiver);
+    let (this, self_token) = (this(receiver), &receiver.self_token);
     let value = if SelfForm::of(receiver) == SelfForm::Owned {
-        let (private, ty) = (located(private, receiver), self_type(effect));
-        quote_spanned!(receiver.span()=> #private::attached_argument::<#ty>(#this))
+        let (private, ty) = (located(private, self_token), self_type(receiver));
+        quote_spanned!(self_token.span()=> #private::attached_argument::<#ty>(#self_token))
     } else {
-        quote!(#this)
+        quote!(#self_token)
     };
-    Some(quote!(let __effect_self = #value;))
+    Some(quote!(let #this = #value;))
 }
 
 /// Asserts what an argument must be, at its type.

@@ -1,6 +1,6 @@
 //! The user's function as the body, inside the wrapper or beside it.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
@@ -13,7 +13,7 @@ use crate::validate::{Argument, Effect};
 /// The user's function. Lints that would repeat what is said of the wrapper, or that an effect's shape forces, are off.
 pub(super) fn body(effect: &Effect) -> TokenStream {
     let Effect { context, context_ty, block, receiver, .. } = effect;
-    let Signature { generics, output, .. } = &effect.sig;
+    let Signature { asyncness, fn_token, generics, output, .. } = &effect.sig;
     let name = name(effect);
     let parameters =
         effect.arguments.iter().map(|Argument { pat, ty, lints, .. }| quote!(#(#lints)* #pat: #ty));
@@ -26,7 +26,7 @@ pub(super) fn body(effect: &Effect) -> TokenStream {
         #dead_code
         #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value, clippy::unused_async)]
         #(#inherited)*
-        async fn #name #generics(#receiver #context: #context_ty, #(#parameters),*) #output #where_clause #block
+        #asyncness #fn_token #name #generics(#receiver #context: #context_ty, #(#parameters),*) #output #where_clause #block
     }
 }
 
@@ -36,7 +36,7 @@ fn name(effect: &Effect) -> Ident {
     if effect.is_of_a_type {
         format_ident!("__effect_{}_must_be_an_inherent_method", name.unraw(), span = own(name))
     } else {
-        Ident::new("__effect_body", own(name))
+        Ident::new("__effect_body", Span::call_site())
     }
 }
 

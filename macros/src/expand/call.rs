@@ -1,12 +1,12 @@
 //! The call of an effect whose body runs on a task of its own.
 
-use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use proc_macro2::{Ident, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Path, ReceiverKind, Type};
+use syn::{Path, Receiver, ReceiverKind, Type};
 
 use super::body;
-use super::spans::{at, body_context, located, own};
+use super::spans::{at, body_context, located, own, relocated};
 use crate::args::Keying;
 use crate::item::{SelfForm, bare};
 use crate::validate::{Argument, Effect, Role};
@@ -15,10 +15,10 @@ pub(super) fn call(effect: &Effect, private: &TokenStream) -> TokenStream {
     let Effect { keying, value_ty, error_ty, .. } = effect;
     let look_up = look_up(effect);
     let function = match (keying, look_up) {
-        (Keying::BusinessIdentity, None) => quote!(call),
-        (Keying::BusinessIdentity, Some(_)) => quote!(call_reconciled),
-        (Keying::ActivityRecipe, None) => quote!(call_recipe),
-        (Keying::ActivityRecipe, Some(_)) => quote!(call_recipe_reconciled),
+        (Keying::BusinessIdentity, None) => "call",
+        (Keying::BusinessIdentity, Some(_)) => "call_reconciled",
+        (Keying::ActivityRecipe, None) => "call_recipe",
+        (Keying::ActivityRecipe, Some(_)) => "call_recipe_reconciled",
     };
     let scope = scope(effect);
     let receiver = receiver(effect, private);
@@ -31,19 +31,25 @@ pub(super) fn call(effect: &Effect, private: &TokenStream) -> TokenStream {
         let clones = clones(effect);
         body = quote!({ #clones #body });
     }
+    // A body that is not `Send` is reported here, so here is the function's name.
+    let place = own(&effect.sig.ident);
+    let (path, function) = (relocated(private, place), Ident::new(function, place));
     let inferred = look_up.iter().map(|_| quote!(, _, _));
     // The types are named, so that a missing `Outcome` or `Failure` is reported at the type that the user wrote.
-    quote! {
-        #scope
-        #receiver
-        #(#owned)*
-        #private::#function::<_, #value_ty, #error_ty, _, _ #(#inferred)*>(
+    let call = quote_spanned! {place=>
+        #path::#function::<_, #value_ty, #error_ty, _, _ #(#inferred)*>(
             __effect_scope,
             &__EFFECT,
             #asked,
             #body,
             #look_up
         )
+    };
+    quote! {
+        #scope
+        #receiver
+        #(#owned)*
+        #call
     }
 }
 
@@ -69,34 +75,35 @@ pub(super) fn asked(effect: &Effect, private: &TokenStream) -> TokenStream {
 /// Takes `self` along: what it must be is asserted where it is written.
 fn receiver(effect: &Effect, private: &TokenStream) -> Option<TokenStream> {
     let receiver = effect.receiver.as_ref()?;
-    let private = located(private, receiver);
-    let this = at(&receiver.self_token.into(), receiver);
+    let (this, ty, self_token) = (this(receiver), self_type(receiver), &receiver.self_token);
+    let private = located(private, self_token);
     let borrowed = if SelfForm::of(receiver) == SelfForm::Owned { quote!(&) } else { quote!() };
-    let ty = self_type(effect);
-    Some(quote_spanned!(receiver.span()=> let __effect_self = #private::receiver::<#ty>(#borrowed #this);))
+    Some(quote_spanned!(self_token.span()=> let #this = #private::receiver::<#ty>()(#borrowed #self_token);))
+}
+
+/// The variable that `self` becomes: the same everywhere, also where a macro wrote the method.
+pub(super) fn this(receiver: &Receiver) -> Ident {
+    Ident::new("__effect_self", receiver.self_token.span())
 }
 
 /// The type of `self`, without its reference.
-pub(super) fn self_type(effect: &Effect) -> TokenStream {
-    match effect.receiver.as_ref().map(|receiver| &receiver.kind) {
-        Some(ReceiverKind::Typed(_, ty)) => match bare(ty) {
-            Type::Reference(reference) => {
-                let ty = &reference.elem;
-                quote!(#ty)
-            }
-            ty => quote!(#ty),
+pub(super) fn self_type(receiver: &Receiver) -> TokenStream {
+    match &receiver.kind {
+        ReceiverKind::Typed(_, ty) => match bare(ty) {
+            Type::Reference(reference) => reference.elem.to_token_stream(),
+            ty => ty.to_token_stream(),
         },
-        _ => quote!(Self),
+        _ => quote_spanned!(receiver.self_token.span()=> Self),
     }
 }
 
 /// The first argument of the body, and of a look-up, where there is a `self`.
 pub(super) fn receiver_argument(effect: &Effect) -> Option<TokenStream> {
     let receiver = effect.receiver.as_ref()?;
-    let attached = effect.args.attached;
+    let this = this(receiver);
     Some(match SelfForm::of(receiver) {
-        SelfForm::Shared if !attached => quote!(&__effect_self,),
-        _ => quote!(__effect_self,),
+        SelfForm::Shared if !effect.args.attached => quote!(&#this,),
+        _ => quote!(#this,),
     })
 }
 
@@ -175,9 +182,12 @@ pub(super) fn clones(effect: &Effect) -> TokenStream {
             quote_spanned!(ty.span()=> let #local = ::core::clone::Clone::clone(&#value);)
         }
     });
-    let receiver = effect.receiver.as_ref().map(|receiver| match SelfForm::of(receiver) {
-        SelfForm::Mutable => quote!(let __effect_self = &mut *__effect_self;),
-        _ => quote!(let __effect_self = ::core::clone::Clone::clone(&__effect_self);),
+    let receiver = effect.receiver.as_ref().map(|receiver| {
+        let this = this(receiver);
+        match SelfForm::of(receiver) {
+            SelfForm::Mutable => quote!(let #this = &mut *#this;),
+            _ => quote_spanned!(this.span()=> let #this = ::core::clone::Clone::clone(&#this);),
+        }
     });
     quote!(#receiver #(#arguments)*)
 }

@@ -22,8 +22,12 @@ pub(super) fn at(ident: &Ident, place: &impl Spanned) -> Ident {
 
 /// A path of the crate as if it were written there: tokens of two origins have no span in common but the whole attribute's.
 pub(super) fn located(path: &TokenStream, place: &impl Spanned) -> TokenStream {
+    relocated(path, place.span())
+}
+
+pub(super) fn relocated(path: &TokenStream, span: Span) -> TokenStream {
     let relocate = |mut token: TokenTree| {
-        token.set_span(place.span());
+        token.set_span(span);
         token
     };
     path.clone().into_iter().map(relocate).collect()

@@ -1,7 +1,7 @@
 #![allow(unused_variables)]
 use effectual::{EffectContext, EffectScope, Never, effect};
 
-#[effect(keying = business_identity, on_unknown = transactional)]
+#[effect(keying = business_identity, on_unknown = ask)]
 async fn refund(cx: &EffectContext, #[key] order_id: u64) -> effectual::Result<(), Never> {
     Ok(())
 }

@@ -1,0 +1,17 @@
+#![allow(unused_variables)]
+use effectual::{EffectContext, EffectScope, Never, effect};
+
+#[effect(keying = business_identity, attached)]
+async fn refund(cx: &EffectContext, #[key] order_id: u64) -> effectual::Result<(), Never> {
+    let shared = std::rc::Rc::new(order_id);
+    std::future::ready(()).await;
+    let _ = *shared + 1;
+    Ok(())
+}
+
+// The function stays known to its callers.
+async fn caller(scope: &impl EffectScope) {
+    let _ = refund(scope, 1).await;
+}
+
+fn main() {}
