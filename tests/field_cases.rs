@@ -1,1 +1,27 @@
-//! Cases from the field, each named after it.
+//! What went wrong elsewhere for people who do this job, each case as a test that is named after it. Further cases are with
+//! the tests of the part that they are about.
+#![forbid(unsafe_code)]
+
+#[path = "field_cases/bank.rs"]
+mod bank;
+#[path = "field_cases/claims.rs"]
+mod claims;
+#[path = "field_cases/deadlines.rs"]
+mod deadlines;
+#[path = "field_cases/dropped.rs"]
+mod dropped;
+#[path = "executor/effects.rs"]
+#[allow(dead_code, reason = "shared with the tests of the executor, which need all of it")]
+mod effects;
+#[path = "field_cases/identity.rs"]
+mod identity;
+#[path = "field_cases/killed.rs"]
+mod killed;
+#[path = "field_cases/mismatch.rs"]
+mod mismatch;
+#[path = "field_cases/processes.rs"]
+mod processes;
+#[path = "field_cases/provider.rs"]
+mod provider;
+#[path = "field_cases/transactions.rs"]
+mod transactions;

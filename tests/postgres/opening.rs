@@ -37,6 +37,21 @@ async fn eight_at_once_migrate_once() {
     assert_eq!(number(&mut observer, "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").await, 0);
 }
 
+/// Each looks at the database while another one commits its migration: it sees some of the tables before and some after.
+#[tokio::test]
+async fn a_migration_amid_the_first_look_is_no_foreign_table() {
+    for round in 0..12 {
+        let Some(database) = database("migrations amid the first look").await else { return };
+        let mut opening = JoinSet::new();
+        for _ in 0..6 {
+            opening.spawn(PostgresLedger::connect(database.url()));
+        }
+        for opened in opening.join_all().await {
+            assert!(opened.is_ok(), "round {round}: {:?}", opened.err());
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_newer_schema_is_left_alone() {
     let Some(database) = database("a newer schema").await else { return };

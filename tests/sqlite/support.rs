@@ -1,10 +1,6 @@
 //! Claims, raw connections and processes.
 
-use std::{
-    io::{BufRead, BufReader, Lines},
-    path::{Path, PathBuf},
-    process::{Child, ChildStdout, Command, Stdio},
-};
+use std::path::{Path, PathBuf};
 
 use effectual::{
     EffectId, Keying, Ledger, RecoveryClass, SqliteLedger,
@@ -15,6 +11,7 @@ use effectual::{
         record::{AttemptToken, AttemptVerdict, EffectRecord, OutcomeBody, OutcomeKind, Payload, Place},
     },
 };
+pub(crate) use effectual_tests::process::{Process, tell, told};
 use sqlx::{ConnectOptions, SqliteConnection, sqlite::SqliteConnectOptions};
 use tempfile::TempDir;
 
@@ -90,75 +87,4 @@ pub(crate) async fn execute(conn: &mut SqliteConnection, sql: &'static str) -> s
 
 pub(crate) async fn count(conn: &mut SqliteConnection, sql: &'static str) -> i64 {
     sqlx::query_scalar(sql).fetch_one(conn).await.expect("a count")
-}
-
-/// Another process that runs one test of this program; it does not outlive its owner.
-pub(crate) struct Process {
-    child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
-}
-
-/// Where a child process finds the path that it works on.
-pub(crate) const CHILD_PATH: &str = "EFFECTUAL_TEST_PATH";
-
-/// Which of several children it is.
-pub(crate) const CHILD_NUMBER: &str = "EFFECTUAL_TEST_NUMBER";
-
-/// What a child's lines that are meant for the parent start with; the test harness prints others.
-const MARK: &str = "child: ";
-
-impl Process {
-    pub(crate) fn start(test: &str, path: &Path, number: u64, adjust: impl FnOnce(&mut Command)) -> Self {
-        let mut command = Command::new(std::env::current_exe().expect("this program's path"));
-        command.args([test, "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
-        command.env(CHILD_PATH, path).env(CHILD_NUMBER, number.to_string()).stdout(Stdio::piped());
-        adjust(&mut command);
-        let mut child = command.spawn().expect("a child process");
-        let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
-        Self { child, lines }
-    }
-
-    /// The child's next line for the parent; `None` at its end.
-    pub(crate) fn next_line(&mut self) -> Option<String> {
-        loop {
-            let line = self.lines.next()?.expect("a line of text");
-            // The harness prints the test's name without a line's end.
-            if let Some((_, line)) = line.split_once(MARK) {
-                return Some(line.to_owned());
-            }
-        }
-    }
-
-    /// All further lines of a child that must end well.
-    pub(crate) fn finish(mut self) -> Vec<String> {
-        let lines = std::iter::from_fn(|| self.next_line()).collect();
-        assert!(self.child.wait().expect("an exit status").success(), "the child failed");
-        lines
-    }
-
-    /// Kills it as `kill -9` does, and takes what it had said by then.
-    pub(crate) fn kill(mut self) -> Vec<String> {
-        self.child.kill().expect("it is still running");
-        std::iter::from_fn(|| self.next_line()).collect()
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
-/// In a child: tells the parent something.
-pub(crate) fn tell(line: impl std::fmt::Display) {
-    println!("{MARK}{line}");
-}
-
-/// In a child: the path to work on, and which child it is.
-pub(crate) fn told() -> (PathBuf, u64) {
-    let path = std::env::var_os(CHILD_PATH).expect("a path from the parent");
-    let number = std::env::var(CHILD_NUMBER).ok().and_then(|number| number.parse().ok());
-    (path.into(), number.expect("a number from the parent"))
 }

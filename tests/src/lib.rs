@@ -6,6 +6,7 @@ pub mod database;
 mod http;
 pub mod ledgers;
 pub mod microburst;
+pub mod process;
 pub mod program;
 pub mod recorder;
 pub mod scripted;

@@ -69,15 +69,7 @@ async fn is_current(connection: &mut PgConnection, target: &Target) -> Result<bo
 
 /// The schema's version; `None` where there is no ledger yet.
 async fn version(connection: &mut PgConnection, target: &Target) -> Result<Option<i32>, LedgerError> {
-    let has_version = exists(connection, "effectual_schema", target).await?;
-    if !has_version {
-        for table in TABLES {
-            if exists(connection, table, target).await? {
-                let why =
-                    format!("it has a table `{table}` that is not the ledger's; name a schema of its own");
-                return Err(refused(LedgerErrorKind::NotALedger, target, &why));
-            }
-        }
+    if !exists(connection, "effectual_schema", target).await? {
         return Ok(None);
     }
     let version = sqlx::query_scalar("SELECT version FROM effectual_schema")
@@ -100,12 +92,26 @@ async fn version(connection: &mut PgConnection, target: &Target) -> Result<Optio
     }
 }
 
-/// Whether an unqualified name finds a relation.
+/// Under the lock only: without it, another process' tables would be met amid its migration and taken for foreign ones.
+async fn refuse_tables_of_others(connection: &mut PgConnection, target: &Target) -> Result<(), LedgerError> {
+    for table in TABLES {
+        if exists(connection, table, target).await? {
+            let why = format!("it has a table `{table}` that is not the ledger's; name a schema of its own");
+            return Err(refused(LedgerErrorKind::NotALedger, target, &why));
+        }
+    }
+    Ok(())
+}
+
+/// Whether an unqualified name finds a relation. Reads the catalogue itself: `to_regclass` may answer from what this
+/// connection saw before it waited for the lock.
 async fn exists(connection: &mut PgConnection, name: &str, target: &Target) -> Result<bool, LedgerError> {
-    let found = sqlx::query_scalar("SELECT to_regclass($1) IS NOT NULL")
-        .bind(name)
-        .persistent(false)
-        .fetch_one(connection);
+    let found = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM pg_catalog.pg_class WHERE relname = $1 AND pg_table_is_visible(oid))",
+    )
+    .bind(name)
+    .persistent(false)
+    .fetch_one(connection);
     found.await.map_err(failed(target))
 }
 
@@ -132,6 +138,7 @@ async fn migrate(session: &mut Session, connector: &Connector) -> Result<(), Led
     let version = version(&mut transaction, target).await?;
     let applied = usize::try_from(version.unwrap_or(0)).unwrap_or(0);
     if version.is_none() {
+        refuse_tables_of_others(&mut transaction, target).await?;
         sqlx::raw_sql(CREATE_VERSION).execute(&mut *transaction).await.map_err(failed(target))?;
     }
     for migration in &MIGRATIONS[applied.min(MIGRATIONS.len())..] {
