@@ -26,7 +26,16 @@ pub struct KeyFields {
 struct Field {
     name: &'static str,
     encoded: Range<usize>,
-    versions: Range<u32>,
+    /// The first version that has it.
+    since: u32,
+    /// The first version that has it no more.
+    until: Option<u32>,
+}
+
+impl Field {
+    fn is_in(&self, version: u32) -> bool {
+        version >= self.since && self.until.is_none_or(|until| version < until)
+    }
 }
 
 impl KeyFields {
@@ -39,30 +48,31 @@ impl KeyFields {
     /// they were added.
     #[must_use]
     pub fn field(self, name: &'static str, value: &(impl Identity + ?Sized)) -> Self {
-        self.field_in(name, value, 1..u32::MAX)
+        self.field_in(name, value, 1, None)
     }
 
-    /// Adds a field that belongs to these versions of the key schema only.
+    /// Adds a field that belongs to the versions of the key schema from `since` on and before `until`.
     #[must_use]
     pub fn field_in(
         mut self,
         name: &'static str,
         value: &(impl Identity + ?Sized),
-        versions: Range<u32>,
+        since: u32,
+        until: Option<u32>,
     ) -> Self {
         let start = self.encoded.position();
         value.encode(&mut self.encoded);
-        self.fields.push(Field { name, encoded: start..self.encoded.position(), versions });
+        self.fields.push(Field { name, encoded: start..self.encoded.position(), since, until });
         self
     }
 
     /// Whether the key schema's versions have different fields, so that earlier identities can be derived.
     pub(crate) fn has_versions(&self) -> bool {
-        self.fields.iter().any(|field| field.versions != (1..u32::MAX))
+        self.fields.iter().any(|field| field.since > 1 || field.until.is_some())
     }
 
     fn at(&self, version: u32) -> impl Iterator<Item = &Field> {
-        self.fields.iter().filter(move |field| field.versions.contains(&version))
+        self.fields.iter().filter(move |field| field.is_in(version))
     }
 
     /// The names of the fields of a version.
