@@ -101,11 +101,14 @@ async fn version(connection: &mut PgConnection, target: &Target) -> Result<Optio
 }
 
 /// Whether an unqualified name finds a relation.
+///
+/// Asks the catalogue's table, not `to_regclass`: that one may still go by what the session knew before it waited for
+/// another process' migration.
 async fn exists(connection: &mut PgConnection, name: &str, target: &Target) -> Result<bool, LedgerError> {
-    let found = sqlx::query_scalar("SELECT to_regclass($1) IS NOT NULL")
-        .bind(name)
-        .persistent(false)
-        .fetch_one(connection);
+    let found = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM pg_catalog.pg_class WHERE relname = $1 AND pg_table_is_visible(oid))",
+    );
+    let found = found.bind(name).persistent(false).fetch_one(connection);
     found.await.map_err(failed(target))
 }
 
