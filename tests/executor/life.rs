@@ -154,9 +154,9 @@ async fn f07_an_attempt_that_takes_too_long_is_unknown(ledger: Arc<dyn Ledger>) 
 }
 
 async fn a_call_that_lasts_longer_than_its_lease_keeps_it(ledger: Arc<dyn Ledger>) {
-    // Four attempts of 300 ms each that hang, under a lease of 700 ms, renewed all along.
+    // Four attempts of 300 ms each that hang, under a lease of 850 ms, renewed all along.
     let provider = Scripted::deduplicating([Act::PerformAndHang, Act::PerformAndHang, Act::PerformAndHang]);
-    let lease = Duration::from_millis(700);
+    let lease = Duration::from_millis(850);
     let executor = builder(&ledger).lease(lease).build().expect("a valid set-up");
     let (receipt, scope) = receipted(&executor);
     let call = tokio::spawn({

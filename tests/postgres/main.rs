@@ -4,6 +4,8 @@ mod changes;
 mod claims;
 mod opening;
 mod outages;
+mod pooled;
+mod told;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

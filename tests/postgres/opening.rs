@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use effectual::{Ledger, LedgerError, LedgerErrorKind, PostgresLedger};
-use effectual_tests::database::PostgresDatabase;
+use effectual::{
+    Ledger, LedgerError, LedgerErrorKind, PostgresLedger, ledger::postgres::PostgresLedgerBuilder,
+};
+use effectual_tests::{database::PostgresDatabase, servers};
 use sqlx::AssertSqlSafe;
 use tokio::{sync::Barrier, task::JoinSet};
 
@@ -16,25 +18,48 @@ async fn refused(url: String) -> LedgerError {
 #[tokio::test]
 async fn eight_at_once_migrate_once() {
     let Some(database) = database("eight migrations").await else { return };
+    let builder = PostgresLedger::builder(database.url());
+    migrate_at_once(&database, &builder.clone().schema("effectual"), "effectual").await;
+    for name in ["one", "two", "three"] {
+        let Some(database) = crate::database(&format!("eight migrations, {name}")).await else { return };
+        migrate_at_once(&database, &PostgresLedger::builder(database.url()), "public").await;
+    }
+}
+
+#[tokio::test]
+async fn eight_at_once_migrate_once_through_a_pooler() {
+    let Some(pooler) = servers::pgbouncer("postgres: eight pooled migrations") else { return };
+    let Some(database) = database("eight pooled migrations").await else { return };
+    let builder = PostgresLedger::builder(database.url_through(&pooler)).pooled(true);
+    migrate_at_once(&database, &builder.clone().schema("effectual"), "effectual").await;
+    let Some(database) = crate::database("eight pooled migrations in no schema").await else { return };
+    let builder = PostgresLedger::builder(database.url_through(&pooler)).pooled(true);
+    migrate_at_once(&database, &builder, "public").await;
+}
+
+async fn migrate_at_once(database: &PostgresDatabase, builder: &PostgresLedgerBuilder, schema: &str) {
     let start = Arc::new(Barrier::new(8));
     let mut opening = JoinSet::new();
     for _ in 0..8 {
-        let (url, start) = (database.url(), Arc::clone(&start));
+        let (builder, start) = (builder.clone(), Arc::clone(&start));
         opening.spawn(async move {
             start.wait().await;
-            PostgresLedger::builder(url).schema("effectual").connect().await.expect("a ledger")
+            builder.connect().await.expect("a ledger")
         });
     }
     let ledgers = opening.join_all().await;
     for (n, ledger) in ledgers.iter().enumerate() {
         win(ledger, &request(&n.to_string())).await;
     }
-    let mut observer = raw(&database).await;
+    let mut observer = raw(database).await;
     const LOCKS: &str = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND database =
         (SELECT oid FROM pg_database WHERE datname = current_database())";
     assert_eq!(number(&mut observer, LOCKS).await, 0);
-    assert_eq!(number(&mut observer, "SELECT count(*) FROM effectual.effectual_effects").await, 8);
-    assert_eq!(number(&mut observer, "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").await, 0);
+    let effects = AssertSqlSafe(format!("SELECT count(*) FROM {schema}.effectual_effects"));
+    let stored: i64 = sqlx::query_scalar(effects).fetch_one(&mut observer).await.expect("a count");
+    assert_eq!(stored, 8);
+    let tables = "SELECT count(DISTINCT schemaname) FROM pg_tables WHERE tablename LIKE 'effectual%'";
+    assert_eq!(number(&mut observer, tables).await, 1);
 }
 
 /// Each looks at the database while another one commits its migration: it sees some of the tables before and some after.
