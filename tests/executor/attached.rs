@@ -191,7 +191,8 @@ async fn a_caller_that_goes_while_it_claims_leaves_no_claim_behind(ledger: Arc<d
 
 async fn a_caller_that_goes_between_two_attempts_gives_the_claim_back(ledger: Arc<dyn Ledger>) {
     let provider = Scripted::forgetful([Act::NoConnection]);
-    let slow = quick().base(Duration::from_secs(10)).delay_max(Duration::from_secs(10));
+    let hour = Duration::from_secs(3600);
+    let slow = quick().base(hour).delay_max(hour).elapsed_max(hour * 10);
     let executor = builder(&ledger).retry(slow).build().expect("a valid set-up");
     let (_, scope) = receipted(&executor);
     let mut attempts = Vec::new();
