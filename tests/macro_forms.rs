@@ -74,7 +74,7 @@ impl Shop {
 
     /// Lints of the body and of the signature.
     #[effect(keying = business_identity)]
-    #[expect(unused_variables, clippy::too_many_arguments)]
+    #[expect(unused_variables, clippy::too_many_arguments, clippy::many_single_char_names)]
     async fn linted(
         &self,
         _cx: &EffectContext,
@@ -205,6 +205,7 @@ fn a_generic_function_has_one_descriptor() {
 
 /// Borrows everything that can be borrowed.
 #[effect(keying = business_identity, attached)]
+#[allow(clippy::too_many_arguments)]
 async fn borrowing<'a, T: Display + Sync>(
     cx: &EffectContext,
     #[key] id: &str,
@@ -282,4 +283,35 @@ async fn outer(cx: &EffectContext, #[key] id: u64) -> effectual::Result<u64, Nev
 #[tokio::test]
 async fn attached_effects_nest() {
     assert_eq!(in_a_node(&node()).await.expect("it performs"), 4);
+}
+
+/// A bound in a `where` clause, a parameter without any, and a method of a generic type by value.
+#[effect(keying = business_identity, attached)]
+async fn bounded<T, U>(
+    _cx: &EffectContext,
+    #[key] id: &T,
+    #[skip] unused: &[U],
+) -> effectual::Result<usize, Never>
+where
+    T: Identity + Sync + ?Sized,
+    U: Sync,
+{
+    let _ = id;
+    Ok(unused.len())
+}
+
+impl<T: Serialize + Clone + Send + Sync> Sender<T> {
+    #[effect(keying = business_identity, operation = "sender.send_all", attached)]
+    async fn send_all(self, _cx: &EffectContext, #[key] ids: &[u64]) -> effectual::Result<usize, Never> {
+        let _ = self.0;
+        Ok(ids.len())
+    }
+}
+
+#[tokio::test]
+async fn attached_effects_may_be_generic() {
+    let node = node();
+    assert_eq!(bounded(&node, "o-1", &[()]).await.expect("it performs"), 1);
+    let text = String::from("borrowed");
+    assert_eq!(Sender(text.as_str()).send_all(&node, &[1, 2]).await.expect("it performs"), 2);
 }

@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use effectual::{EffectContext, ErrorKind, Found, Ledger, effect, ledger::record::State};
+use effectual::{
+    EffectContext, EffectId, ErrorKind, Found, Ledger, LedgerError, effect,
+    ledger::{Change, Changed, Claim, ClaimRequest, EffectHistory, Owner, record::State},
+};
 use effectual_tests::{
     on_each_ledger,
     scripted::{Act, Done, PANIC_CANARY, Scripted, ScriptedError},
@@ -93,27 +96,59 @@ async fn state_after(executor: &effectual::Executor, order: &str) -> Option<Stat
     executor.inspect(&id).await.expect("the ledger answers").map(|history| history.effect.state)
 }
 
-fn lent_id(order: &str) -> effectual::EffectId {
+fn lent_id(order: &str) -> EffectId {
     let tenant = effectual::Tenant::parse("acme").expect("a tenant");
     let key = effectual::identity::KeyFields::new().field("order", order);
     effectual::identity::business_identity(&tenant, "lent", 1, &key)
 }
 
+/// A ledger that holds claims back until it is opened: so the caller's first poll finds nothing to run.
+#[derive(Debug)]
+struct LateClaims {
+    ledger: Arc<dyn Ledger>,
+    open: tokio::sync::Semaphore,
+}
+
+#[async_trait::async_trait]
+impl Ledger for LateClaims {
+    async fn claim(&self, request: &ClaimRequest) -> Result<Claim, LedgerError> {
+        let _open = self.open.acquire().await;
+        self.ledger.claim(request).await
+    }
+
+    async fn change(&self, owner: &Owner, change: &Change) -> Result<Changed, LedgerError> {
+        self.ledger.change(owner, change).await
+    }
+
+    async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
+        self.ledger.read(id).await
+    }
+
+    fn name(&self) -> &'static str {
+        "late claims"
+    }
+
+    async fn close(&self) {
+        self.ledger.close().await;
+    }
+}
+
 async fn a_caller_that_goes_before_its_body_is_polled_leaves_it_released(ledger: Arc<dyn Ledger>) {
     let provider = Scripted::forgetful([]);
+    let late = Arc::new(LateClaims { ledger, open: tokio::sync::Semaphore::new(0) });
+    let ledger: Arc<dyn Ledger> = late.clone();
     let executor = executor(&ledger);
     let (_, scope) = receipted(&executor);
     let mut attempts = Vec::new();
     {
         let mut call = pin!(lent(&scope, "a-2", &mut attempts, &provider));
         assert!(poll_once(call.as_mut()).is_pending());
-        until("the claim is held", LIMIT, async || {
-            state_after(&executor, "a-2").await == Some(State::Claimed)
-        })
-        .await;
+        late.open.add_permits(1);
+        let claimed = async || state_after(&executor, "a-2").await == Some(State::Claimed);
+        until("the claim is held", LIMIT, claimed).await;
     }
-    until("it is released", LIMIT, async || state_after(&executor, "a-2").await == Some(State::Released))
-        .await;
+    let released = async || state_after(&executor, "a-2").await == Some(State::Released);
+    until("it is released", LIMIT, released).await;
     assert_eq!((attempts.as_slice(), provider.keys().len()), (&[][..], 0));
     lent(&scope, "a-2", &mut attempts, &provider).await.expect("the next call performs");
 }
@@ -156,7 +191,8 @@ async fn a_caller_that_goes_while_it_claims_leaves_no_claim_behind(ledger: Arc<d
 
 async fn a_caller_that_goes_between_two_attempts_gives_the_claim_back(ledger: Arc<dyn Ledger>) {
     let provider = Scripted::forgetful([Act::NoConnection]);
-    let slow = quick().base(Duration::from_secs(20)).delay_max(Duration::from_secs(20));
+    let hour = Duration::from_secs(3600);
+    let slow = quick().base(hour).delay_max(hour).elapsed_max(hour * 10);
     let executor = builder(&ledger).retry(slow).build().expect("a valid set-up");
     let (_, scope) = receipted(&executor);
     let mut attempts = Vec::new();

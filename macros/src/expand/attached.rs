@@ -5,8 +5,8 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
-    GenericParam, Lifetime, LifetimeParam, ParenthesizedGenericArguments, Receiver, ReceiverKind, TypeFnPtr,
-    TypeImplTrait, TypeReference, parse_quote,
+    GenericParam, Generics, Lifetime, ParenthesizedGenericArguments, Receiver, ReceiverKind, TypeFnPtr,
+    TypeImplTrait, TypeReference, WherePredicate, parse_quote,
 };
 
 use super::Outer;
@@ -125,29 +125,36 @@ fn outer(effect: &Effect, private: &TokenStream) -> Outer {
         named.name_receiver(receiver);
     }
     let all = &named.all;
-    let new = named.new.iter().cloned().map(|lifetime| GenericParam::Lifetime(LifetimeParam::new(lifetime)));
-    let given = std::mem::take(&mut outer.generics.params);
-    let bounded: Vec<TokenStream> = given
-        .iter()
-        .filter_map(|param| match param {
-            GenericParam::Lifetime(LifetimeParam { lifetime, .. }) => Some(quote!(#lifetime: #all)),
-            GenericParam::Type(param) => {
-                let ident = &param.ident;
-                Some(quote!(#ident: #all))
-            }
-            _ => None,
-        })
-        .chain(named.new.iter().map(|lifetime| quote!(#lifetime: #all)))
-        .chain(effect.receiver.iter().map(|_| quote!(Self: #all)))
-        .collect();
-    let first = GenericParam::Lifetime(LifetimeParam::new(all.clone()));
-    outer.generics.params = std::iter::once(first).chain(new).chain(given).collect();
-    let clause = outer.generics.make_where_clause();
-    clause.predicates.extend(bounded.iter().map(|bound| -> syn::WherePredicate { parse_quote!(#bound) }));
+    outlive(&mut outer.generics, all, &named.new);
+    if effect.receiver.is_some() {
+        outer.generics.make_where_clause().predicates.push(parse_quote!(Self: #all));
+    }
     let Effect { return_ty, value_ty, error_ty, .. } = effect;
     let private = located(private, return_ty);
     outer.output = quote_spanned!(return_ty.span()=> #private::Attached<#all, #value_ty, #error_ty>);
     outer
+}
+
+/// Bounds every parameter by the future's lifetime, at the place where the parameter has its bounds already.
+fn outlive(generics: &mut Generics, all: &Lifetime, new: &[Lifetime]) {
+    let mut in_clause: Vec<WherePredicate> = Vec::new();
+    for param in &mut generics.params {
+        match param {
+            GenericParam::Lifetime(param) => param.bounds.push(all.clone()),
+            GenericParam::Type(param) if param.bounds.is_empty() => {
+                let ident = &param.ident;
+                in_clause.push(parse_quote!(#ident: #all));
+            }
+            GenericParam::Type(param) => param.bounds.push(parse_quote!(#all)),
+            _ => {}
+        }
+    }
+    if !in_clause.is_empty() {
+        generics.make_where_clause().predicates.extend(in_clause);
+    }
+    let new = new.iter().map(|lifetime| -> GenericParam { parse_quote!(#lifetime: #all) });
+    let given = std::mem::take(&mut generics.params);
+    generics.params = std::iter::once(parse_quote!(#all)).chain(new).chain(given).collect();
 }
 
 fn future_lifetime() -> Lifetime {
@@ -170,10 +177,10 @@ impl Named {
 
     fn name_receiver(&mut self, receiver: &mut Receiver) {
         match &mut receiver.kind {
-            ReceiverKind::Reference(_, lifetime, _) => {
-                if lifetime.as_ref().is_none_or(|lifetime| lifetime.ident == "_") {
-                    *lifetime = Some(self.next());
-                }
+            ReceiverKind::Reference(_, lifetime, _)
+                if lifetime.as_ref().is_none_or(|lifetime| lifetime.ident == "_") =>
+            {
+                *lifetime = Some(self.next());
             }
             ReceiverKind::Typed(_, ty) => self.visit_type_mut(ty),
             _ => {}
