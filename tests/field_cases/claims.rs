@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use effectual::{
-    EffectId, Keying, Ledger, RecoveryClass,
+    EffectId, Keying, Ledger, PostgresLedger, RecoveryClass,
     identity::ArgumentDigest,
     ledger::{
         Change, Changed, Claim, ClaimRequest, Owner,
@@ -13,7 +13,8 @@ use effectual::{
         },
     },
 };
-use effectual_tests::{on_each_ledger, wait};
+use effectual_tests::{database::PostgresDatabase, on_each_ledger, servers, wait};
+use sqlx::{Connection, PgConnection};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -121,6 +122,57 @@ async fn f02_a_takeover_and_a_settle_at_the_same_time_have_one_winner(ledger: Ar
                 assert!(matches!(change(&ledger, &won, &settle("2")).await, Changed::Applied(_)));
             }
             other => panic!("two winners or none: {other:?}"),
+        }
+    }
+}
+
+/// How many of the ledgers' connections wait for a lock.
+async fn waiting(connection: &mut PgConnection) -> i64 {
+    let sql = "SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid() AND wait_event_type = 'Lock'";
+    sqlx::query_scalar(sql).fetch_one(connection).await.expect("a count")
+}
+
+/// The one that takes over is held up between its look at the orphan and its write, by a lock on the row, and the owner's
+/// settle gets in before it; and the other way round. Each has a ledger of its own, as in two processes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f02_a_takeover_that_is_held_up_loses_to_the_settle_before_it() {
+    let Some(server) = servers::postgres("f02 on PostgreSQL") else { return };
+    let database = PostgresDatabase::create(&server).await;
+    let connect = async || Arc::new(PostgresLedger::connect(database.url()).await.expect("a ledger"));
+    let (of_owner, of_other) = (connect().await, connect().await);
+    let mut observer = PgConnection::connect(&database.url()).await.expect("a connection");
+    for settle_first in [true, false] {
+        let request = request(RecoveryClass::Rerun, 1);
+        let first = win(&of_owner, &request).await;
+        wait::until("the lease to end", LIMIT, async || now_ms() > first.lease_until).await;
+        let mut holder = PgConnection::connect(&database.url()).await.expect("a connection");
+        let mut held = holder.begin().await.expect("a transaction");
+        sqlx::query("SELECT FROM effectual_effects WHERE provider_key = $1 FOR UPDATE")
+            .bind(&request.provider_key)
+            .fetch_one(&mut *held)
+            .await
+            .expect("the row");
+        let (ledger, other) = (Arc::clone(&of_other), again(&request));
+        let takeover = async move { claim(&ledger, &other).await };
+        let (ledger, owned) = (Arc::clone(&of_owner), first.clone());
+        let settle = async move { change(&ledger, &owned, &settle("1")).await };
+        let (takeover, settle) = if settle_first {
+            let settle = tokio::spawn(settle);
+            wait::until("the settle to wait", LIMIT, async || waiting(&mut observer).await == 1).await;
+            (tokio::spawn(takeover), settle)
+        } else {
+            let takeover = tokio::spawn(takeover);
+            wait::until("the takeover to wait", LIMIT, async || waiting(&mut observer).await == 1).await;
+            (takeover, tokio::spawn(settle))
+        };
+        wait::until("both to wait", LIMIT, async || waiting(&mut observer).await == 2).await;
+        held.commit().await.expect("the lock is given back");
+        let (claimed, changed) = (takeover.await.expect("no panic"), settle.await.expect("no panic"));
+        match (settle_first, claimed, changed) {
+            (true, Claim::Settled(_), Changed::Applied(_))
+            | (false, Claim::Won { .. }, Changed::Stale(_)) => {}
+            other => panic!("{other:?}"),
         }
     }
 }

@@ -8,11 +8,13 @@ use std::{
     time::Duration,
 };
 
-use effectual::{Ledger, PostgresLedger, RecoveryClass, ledger::record::State};
+use effectual::{
+    EffectContext, ErrorKind, Ledger, PostgresLedger, RecoveryClass, effect, ledger::record::State,
+};
 use effectual_tests::{
     database::PostgresDatabase,
     on_each_ledger,
-    scripted::{Act, Scripted},
+    scripted::{Act, Done, Scripted, ScriptedError},
     servers, wait,
 };
 use sqlx::{Connection, PgConnection};
@@ -30,6 +32,7 @@ const DROPS: usize = 1_000;
 on_each_ledger![
     f01_the_next_claim_works_wherever_the_one_before_was_dropped,
     f05_wherever_a_caller_goes_away_the_effect_is_done_or_was_never_begun,
+    f05_wherever_the_caller_of_an_attached_effect_goes_away_no_claim_is_left,
 ];
 
 /// Polls a future whenever it asks for it, and drops it when it has not ended after so many times.
@@ -115,4 +118,55 @@ async fn f05_wherever_a_caller_goes_away_the_effect_is_done_or_was_never_begun(l
             assert_eq!(ended.expect("an outcome"), done);
         }
     }
+}
+
+/// Has awaits of its own before and after the request.
+#[effect(keying = business_identity, attached)]
+async fn borrowing(
+    cx: &EffectContext,
+    #[key] order: &str,
+    #[skip] provider: &Scripted,
+) -> effectual::Result<Done, ScriptedError> {
+    tokio::task::yield_now().await;
+    let done = provider.send(cx, order).await?;
+    tokio::task::yield_now().await;
+    Ok(done)
+}
+
+/// The body goes with its caller, so it may have acted: then it is escaped, and a second call says so. It is never
+/// performed again, and never left claimed.
+async fn f05_wherever_the_caller_of_an_attached_effect_goes_away_no_claim_is_left(ledger: Arc<dyn Ledger>) {
+    let executor = executor(&ledger);
+    let mut ends = (0, 0);
+    for polls in 0..40 {
+        let provider = Scripted::forgetful([Act::NoConnection, Act::Perform]);
+        let (receipt, scope) = receipted(&executor);
+        let order = format!("f05-{polls}");
+        drop(dropped_after(polls, borrowing(&scope, &order, &provider)).await);
+        let acted = provider.performed();
+        // A claim that was just given back is told as such; the next call gets it.
+        let second = wait::for_value(LIMIT, async || match borrowing(&scope, &order, &provider).await {
+            Err(error) if matches!(error.kind(), ErrorKind::RetryLater | ErrorKind::InFlight) => None,
+            end => Some(end),
+        })
+        .await
+        .expect("no claim is left without its owner");
+        let state = record(&executor, &receipt).await.state;
+        match second {
+            Ok(_) => {
+                assert_eq!((state, provider.performed()), (State::Completed, 1), "after {polls} polls");
+                ends.0 += 1;
+            }
+            Err(error) => {
+                assert_eq!(
+                    (error.kind(), state),
+                    (ErrorKind::Escaped, State::Escaped),
+                    "after {polls} polls"
+                );
+                assert_eq!(provider.performed(), acted, "after {polls} polls");
+                ends.1 += 1;
+            }
+        }
+    }
+    assert!(ends.0 > 0 && ends.1 > 0, "dropped before, in and after the body: {ends:?}");
 }

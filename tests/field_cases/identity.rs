@@ -14,7 +14,7 @@ use effectual::{
 };
 use effectual_tests::{
     on_each_ledger,
-    scripted::{Done, Scripted, ScriptedError},
+    scripted::{Act, Done, Scripted, ScriptedError},
 };
 
 use crate::effects::*;
@@ -22,6 +22,7 @@ use crate::effects::*;
 on_each_ledger![
     f10_what_differs_from_try_to_try_is_not_in_the_identity,
     f16_an_argument_that_the_body_changes_does_not_move_its_outcome,
+    f16_a_borrowed_argument_that_the_body_changes_does_not_either,
 ];
 
 #[effect(keying = business_identity)]
@@ -108,6 +109,33 @@ async fn f16_an_argument_that_the_body_changes_does_not_move_its_outcome(ledger:
     let of_call = receipt.effect_id();
     rename(&scope, SharedName::new("grace"), provider.clone()).await.expect("replayed");
     assert_eq!((receipt.effect_id(), provider.performed()), (of_call, 3));
+}
+
+#[effect(keying = business_identity, attached)]
+async fn rename_in_place(
+    cx: &EffectContext,
+    #[key] name: &mut String,
+    #[skip] provider: &Scripted,
+) -> effectual::Result<Done, ScriptedError> {
+    name.push_str(" before the request");
+    let done = provider.send(cx, "rename").await?;
+    name.push_str(" and after it");
+    Ok(done)
+}
+
+async fn f16_a_borrowed_argument_that_the_body_changes_does_not_either(ledger: Arc<dyn Ledger>) {
+    // The second attempt sees what the first one left, and is of the same effect.
+    let (provider, executor) = (Scripted::forgetful([Act::NoConnection]), executor(&ledger));
+    let (receipt, scope) = receipted(&executor);
+    let mut name = "ada".to_owned();
+    let first = rename_in_place(&scope, &mut name, &provider).await.expect("performed");
+    assert_eq!(name, "ada before the request before the request and after it");
+    let known = record(&executor, &receipt).await;
+    assert_eq!((known.state, known.attempt), (State::Completed, 2));
+    let again = rename_in_place(&scope, &mut "ada".to_owned(), &provider).await.expect("replayed");
+    assert_eq!((again, receipt.effect_id()), (first, Some(known.id)));
+    rename_in_place(&scope, &mut name, &provider).await.expect("another name, another effect");
+    assert_eq!(provider.performed(), 2);
 }
 
 mod before {
