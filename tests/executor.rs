@@ -32,5 +32,7 @@ mod runtimes;
 mod values;
 #[path = "executor/verdicts.rs"]
 mod verdicts;
+#[path = "executor/versions.rs"]
+mod versions;
 #[path = "executor/waiting.rs"]
 mod waiting;

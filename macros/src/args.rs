@@ -161,7 +161,7 @@ impl Retry {
     }
 }
 
-fn from_one(name: &Ident, input: ParseStream<'_>) -> syn::Result<u32> {
+pub(crate) fn from_one(name: &Ident, input: ParseStream<'_>) -> syn::Result<u32> {
     let literal: LitInt = assigned(name, "1", input)?;
     match literal.base10_parse() {
         Ok(number) if number >= 1 && literal.suffix().is_empty() => Ok(number),

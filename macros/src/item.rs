@@ -6,10 +6,11 @@ use syn::{
     ReceiverKind, ReturnType, Type, TypePath,
 };
 
+use crate::args::from_one;
 use crate::errors::Errors;
 use crate::option::{Grammar, assigned};
 
-const KEY: Grammar = Grammar { owner: "`#[key]`", names: &["name"] };
+const KEY: Grammar = Grammar { owner: "`#[key]`", names: &["name", "since", "until"] };
 const FINGERPRINT: Grammar = Grammar { owner: "`#[fingerprint]`", names: &["json"] };
 
 /// The attributes that a parameter may carry, for messages.
@@ -22,6 +23,9 @@ pub(crate) struct Param {
     pub(crate) ty: Type,
     pub(crate) key: Vec<Attribute>,
     pub(crate) key_name: Option<syn::LitStr>,
+    /// The first version of the key schema that has this key, and the first that has it no more.
+    pub(crate) key_since: Option<(Ident, u32)>,
+    pub(crate) key_until: Option<(Ident, u32)>,
     pub(crate) skip: Vec<Attribute>,
     pub(crate) secret: Vec<Attribute>,
     pub(crate) fingerprint: Vec<Attribute>,
@@ -82,6 +86,8 @@ impl Param {
             ty: (*typed.ty).clone(),
             key: Vec::new(),
             key_name: None,
+            key_since: None,
+            key_until: None,
             skip: Vec::new(),
             secret: Vec::new(),
             fingerprint: Vec::new(),
@@ -101,7 +107,11 @@ impl Param {
             "key" => {
                 if !matches!(attr.meta, Meta::Path(_)) {
                     KEY.read_attribute(&attr, errors, |name, input, _| {
-                        self.key_name = Some(assigned(name, "\"order_id\"", input)?);
+                        match name.to_string().as_str() {
+                            "since" => self.key_since = Some((name.clone(), from_one(name, input)?)),
+                            "until" => self.key_until = Some((name.clone(), from_one(name, input)?)),
+                            _ => self.key_name = Some(assigned(name, "\"order_id\"", input)?),
+                        }
                         Ok(())
                     });
                 }

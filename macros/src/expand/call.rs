@@ -119,10 +119,19 @@ fn owned(Argument { ident, local, ty, named_ty, .. }: &Argument, private: &Token
 
 fn key_fields(effect: &Effect, private: &TokenStream) -> TokenStream {
     let fields =
-        effect.arguments.iter().filter(|argument| matches!(argument.role, Role::Key)).map(|argument| {
-            let Argument { ty, name, .. } = argument;
+        effect.arguments.iter().filter_map(|argument| {
+            let Argument { ty, name, role, .. } = argument;
+            let Role::Key(since, until) = role else { return None };
             let value = shared(argument);
-            quote_spanned!(ty.span()=> .field(#name, #value))
+            Some(match (*since, until) {
+                (1, None) => quote_spanned!(ty.span()=> .field(#name, #value)),
+                (since, None) => {
+                    quote_spanned!(ty.span()=> .field_in(#name, #value, #since, ::core::option::Option::None))
+                }
+                (since, Some(until)) => {
+                    quote_spanned!(ty.span()=> .field_in(#name, #value, #since, ::core::option::Option::Some(#until)))
+                }
+            })
         });
     quote!(#private::KeyFields::new()#(#fields)*,)
 }
@@ -137,7 +146,7 @@ fn arguments(effect: &Effect, private: &TokenStream) -> TokenStream {
             let value = shared(argument);
             let private = &located(private, ty);
             Some(match role {
-                Role::Key => quote_spanned!(ty.span()=> .argument(#name, &#private::AsKey(#value))),
+                Role::Key(..) => quote_spanned!(ty.span()=> .argument(#name, &#private::AsKey(#value))),
                 Role::Plain => quote_spanned!(ty.span()=> .argument(#name, #value)),
                 Role::Json => quote_spanned!(ty.span()=> .json_argument(#name, #value)),
                 Role::Secret => quote_spanned!(ty.span()=> .secret_argument(#name, #value)),

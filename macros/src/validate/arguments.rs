@@ -33,7 +33,10 @@ pub(super) fn check(args: &Args, item: &Item, errors: &mut Errors) {
 pub(super) fn read((index, param): (usize, &Param)) -> Option<Argument> {
     let is_json = !param.fingerprint.is_empty();
     let role = match (param.key.first(), param.skip.first(), param.secret.first()) {
-        (Some(_), _, _) => Role::Key,
+        (Some(_), _, _) => {
+            let number = |option: &Option<(_, u32)>| option.as_ref().map(|(_, number)| *number);
+            Role::Key(number(&param.key_since).unwrap_or(1), number(&param.key_until))
+        }
         (_, Some(_), _) => Role::Skip,
         (_, _, Some(_)) if is_json => Role::SecretJson,
         (_, _, Some(_)) => Role::Secret,

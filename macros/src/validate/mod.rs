@@ -3,6 +3,7 @@
 mod arguments;
 mod options;
 mod signature;
+mod versions;
 
 use syn::{Attribute, Block, Ident, LitStr, Pat, Receiver, Signature, Type, Visibility};
 
@@ -12,7 +13,8 @@ use crate::item::{Item, result_arguments};
 
 /// How an argument enters the effect's identity and fingerprint.
 pub(crate) enum Role {
-    Key,
+    /// In the key schema's versions from the first number on and before the second.
+    Key(u32, Option<u32>),
     Plain,
     Json,
     Secret,
@@ -64,6 +66,7 @@ pub(crate) fn check(args: Args, item: &Item, errors: &mut Errors) -> Option<Effe
     if signature::check(&args, item, errors) {
         arguments::check(&args, item, errors);
         options::keys_fit_keying(args.keying, item, errors);
+        versions::check(&args, item, errors);
     }
     let function = &item.function;
     let operation = options::operation(&args, &function.sig.ident, errors);
