@@ -43,7 +43,10 @@ pub(super) async fn judge<'b>(
     for id in ids {
         let holder = match found.get(&encode::head(id)).map(|held| held.as_effect(id)).transpose() {
             Ok(holder) => holder,
-            Err(error) => return Ok(round.answer(at, Err(error))),
+            Err(error) => {
+                round.answer(at, Err(error));
+                return Ok(());
+            }
         };
         named.push(match holder {
             Some(holder) => {
