@@ -4,9 +4,8 @@
 mod child;
 
 use std::{
-    io::{BufRead, BufReader, Read, Write},
+    io::{Read, Write},
     net::TcpListener,
-    process::{Child, Command, Stdio},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -18,6 +17,7 @@ use tokio::io::AsyncWriteExt;
 
 use effectual_tests::{
     database::{PostgresDatabase, SqliteFile},
+    process::Process,
     servers,
 };
 
@@ -55,32 +55,18 @@ impl Counter {
     }
 }
 
-/// A child process; it does not outlive its owner.
-struct Process {
-    child: Child,
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
 /// Starts the processes, lets them go at the same moment, and collects what each call returned.
 async fn race(ledger: &str, url: &str) -> (u64, Vec<String>) {
     let counter = Counter::start();
     let gate = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let mut children: Vec<_> = (0..PROCESSES)
-        .map(|_| {
-            let mut command = Command::new(std::env::current_exe().expect("this program's path"));
-            command.args(["child::calls_one_effect", "--exact", "--ignored", "--nocapture"]);
-            command.env(child::LEDGER, ledger).env(child::URL, url).env(child::COUNTER, &counter.address);
-            command.env(child::GATE, gate.local_addr().expect("its address").to_string());
-            Process { child: command.stdout(Stdio::piped()).spawn().expect("a child process") }
+    let address = gate.local_addr().expect("its address").to_string();
+    let start = |number| {
+        Process::start("child::calls_one_effect", url, number, |command| {
+            command.env(child::LEDGER, ledger).env(child::COUNTER, &counter.address);
+            command.env(child::GATE, &address);
         })
-        .collect();
+    };
+    let children: Vec<_> = (0..PROCESSES as u64).map(start).collect();
     let mut ready = Vec::new();
     for _ in 0..PROCESSES {
         let child = tokio::time::timeout(LIMIT, gate.accept()).await.expect("a child that is ready in time");
@@ -89,16 +75,7 @@ async fn race(ledger: &str, url: &str) -> (u64, Vec<String>) {
     for child in &mut ready {
         child.write_all(b"!").await.expect("the child goes");
     }
-    let mut answers = Vec::new();
-    for process in &mut children {
-        let output = BufReader::new(process.child.stdout.take().expect("its output"));
-        for line in output.lines() {
-            if let Some((_, answer)) = line.expect("a line of text").split_once(child::MARK) {
-                answers.push(answer.to_owned());
-            }
-        }
-        assert!(process.child.wait().expect("an exit status").success(), "a child failed");
-    }
+    let answers = children.into_iter().flat_map(Process::finish).collect();
     (counter.performed.load(Ordering::SeqCst), answers)
 }
 

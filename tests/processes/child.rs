@@ -5,6 +5,7 @@ use std::{env, sync::Arc, time::Duration};
 use effectual::{
     EffectContext, Executor, Failure, Ledger, PostgresLedger, Receipt, SendRefused, SqliteLedger, effect,
 };
+use effectual_tests::process;
 use serde::{Deserialize, Serialize};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -14,15 +15,12 @@ use tokio::{
 
 use crate::TASKS;
 
-/// Which ledger, and where.
+/// Which ledger.
 pub(crate) const LEDGER: &str = "EFFECTUAL_TEST_CHILD_LEDGER";
-pub(crate) const URL: &str = "EFFECTUAL_TEST_CHILD_URL";
 /// Where the provider is.
 pub(crate) const COUNTER: &str = "EFFECTUAL_TEST_CHILD_COUNTER";
 /// Where the signal to go is awaited.
 pub(crate) const GATE: &str = "EFFECTUAL_TEST_CHILD_GATE";
-/// What a line for the parent starts with; the test harness prints others.
-pub(crate) const MARK: &str = "child: ";
 
 #[derive(Debug, thiserror::Error, Serialize, Deserialize, Failure)]
 pub(crate) enum CountError {
@@ -57,7 +55,8 @@ fn told(name: &str) -> String {
 }
 
 async fn ledger() -> Arc<dyn Ledger> {
-    let url = told(URL);
+    let (url, _) = process::told();
+    let url = url.into_os_string().into_string().expect("a URL or a path in UTF-8");
     match told(LEDGER).as_str() {
         "sqlite" => Arc::new(SqliteLedger::open(url).await.expect("a ledger")),
         "postgres" => Arc::new(PostgresLedger::connect(url).await.expect("a ledger")),
@@ -83,7 +82,7 @@ async fn calls_one_effect() {
         calls.spawn(async move {
             let number = count(&scope, "o-1".into(), told(COUNTER)).await.expect("one outcome for all");
             let how = if receipt.replayed() { "replayed" } else { "performed" };
-            println!("{MARK}{how}: {number}");
+            process::tell(format_args!("{how}: {number}"));
         });
     }
     calls.join_all().await;
