@@ -86,6 +86,38 @@ impl Ledger for Faulty {
     }
 }
 
+/// A ledger in memory that takes no change before it is told that it is back.
+#[derive(Debug)]
+struct Down {
+    memory: MemoryLedger,
+    back: std::sync::atomic::AtomicBool,
+}
+
+#[async_trait]
+impl Ledger for Down {
+    async fn claim(&self, request: &ClaimRequest) -> Result<Claim, LedgerError> {
+        self.memory.claim(request).await
+    }
+
+    async fn change(&self, owner: &Owner, change: &Change) -> Result<Changed, LedgerError> {
+        let fault =
+            if self.back.load(std::sync::atomic::Ordering::SeqCst) { Fault::None } else { Fault::Before };
+        through(fault, self.memory.change(owner, change)).await
+    }
+
+    async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
+        self.memory.read(id).await
+    }
+
+    fn name(&self) -> &'static str {
+        "down"
+    }
+
+    async fn close(&self) {
+        self.memory.close().await;
+    }
+}
+
 #[tokio::test]
 async fn f35_a_ledger_that_is_down_before_the_claim_starts_nothing() {
     let ledger = Faulty::ledger(&[Fault::Before], &[]);
@@ -142,6 +174,26 @@ async fn each_write_of_a_retried_call_may_lose_its_acknowledgement() {
     assert_eq!((done.number, provider.performed(), provider.keys().len()), (1, 1, 3));
     let known = history(&executor, &receipt).await;
     assert_eq!((known.effect.attempt, known.closed.len()), (3, 2));
+}
+
+#[tokio::test]
+async fn f35_a_ledger_that_comes_back_after_the_drain_gets_the_outcome() {
+    let provider = Scripted::forgetful([]);
+    let ledger = Arc::new(Down { memory: MemoryLedger::new(), back: false.into() });
+    let shared: Arc<dyn Ledger> = Arc::clone(&ledger) as _;
+    let executor = executor(&shared);
+    let (receipt, scope) = receipted(&executor);
+    let call = tokio::spawn(holding(&scope, "o-6".into(), 5, provider.clone()));
+    provider.next_arrival().await;
+    executor.drain(Duration::from_millis(50)).await;
+    let error = call.await.expect("no panic").expect_err("not stored yet");
+    assert_eq!(error.kind(), ErrorKind::Escaped);
+    ledger.back.store(true, std::sync::atomic::Ordering::SeqCst);
+    until("the outcome to be stored", Duration::from_secs(20), async || {
+        state(&executor, &receipt).await == State::Completed
+    })
+    .await;
+    assert_eq!(provider.performed(), 1);
 }
 
 #[tokio::test]

@@ -152,7 +152,11 @@ impl<'a> Claimed<'a> {
                 Ok(Changed::Stale(_)) => return Err(Lost::TakenOver),
                 Err(error) => error,
             };
-            if !worth_trying(&error) || self.call.scope.core.phase() == Phase::Over {
+            if !worth_trying(&error) {
+                return Err(Lost::Ledger(error));
+            }
+            if self.call.scope.core.phase() == Phase::Over {
+                self.leave_to_last_writes(change);
                 return Err(Lost::Ledger(error));
             }
             telemetry::ledger_retried("what became of an attempt", &error);
@@ -160,6 +164,14 @@ impl<'a> Claimed<'a> {
                 () = clock::sleep(delay) => delay = (delay * 2).min(WRITE_RETRY_MAX),
                 () = self.call.scope.core.reached(Phase::Over) => {}
             }
+        }
+    }
+
+    /// What is known of the attempt is worth more than that its end is unknown: the executor's own thread tries it on.
+    fn leave_to_last_writes(&self, change: &Change) {
+        if matches!(change, Change::Settle { .. } | Change::End { .. }) {
+            self.call.scope.core.background.write_last(self.holding.held.clone(), change.clone());
+            self.over();
         }
     }
 
