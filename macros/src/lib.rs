@@ -63,7 +63,7 @@ use proc_macro::TokenStream;
 /// | --- | --- | --- |
 /// | `keying` | `business_identity`: over the `#[key]` arguments; `activity_recipe`: over run, node and ordinal | required |
 /// | `operation` | `"refund-order"`: 1 to 128 of `A-Z a-z 0-9 . _ -`; never change it | the function's name |
-/// | `version` | the key schema's version, from 1 | `1` |
+/// | `version` | the key schema's version, from 1; raise it with `#[key(since = …)]` or `#[key(until = …)]`, since alone it makes every identity a new one | `1` |
 /// | `provider` | a type with `Provider` | none |
 /// | `on_unknown` | what an unknown outcome leads to: `resend`, `reconcile(path)`, `transactional`, `hold`, `rerun` | the provider's class, else `hold` |
 /// | `attempt_timeout` | how long one attempt may take: a duration | the executor's |
@@ -79,8 +79,9 @@ use proc_macro::TokenStream;
 /// `wait`, and at most `"365d"`.
 ///
 /// `reconcile(path)` names an `async fn` with the effect's own parameters that asks the provider and returns
-/// `Result<Found<T, E>, E>`. `transactional` is for effects that are SQL in the ledger's own database. No ledger offers that
-/// yet, and an executor refuses such an effect at its start; the word is kept so that it will mean nothing else. `resend` needs a `provider`, whose profile documents for how long it deduplicates.
+/// `Result<Found<T, E>, E>`. `resend` needs a `provider`, whose profile documents for how long it deduplicates.
+/// `transactional` is for effects that are SQL in the ledger's own database. No ledger offers that yet, and an executor refuses
+/// such an effect at its start; the word is kept so that it will mean nothing else.
 ///
 /// # Arguments
 ///
@@ -89,12 +90,37 @@ use proc_macro::TokenStream;
 /// | none | in the fingerprint; its type has `Fingerprint` |
 /// | `#[key]` | in identity and fingerprint, under its name; its type has `Identity` |
 /// | `#[key(name = "order")]` | the same under a pinned name, 1 to 64 of `A-Z a-z 0-9 . _ -`, which outlives a renamed argument |
+/// | `#[key(since = 2)]` | in the key from that version of the key schema on, inclusive; before it, an argument like any other |
+/// | `#[key(until = 3)]` | in the key before that version, exclusive; from it on, an argument like any other |
 /// | `#[fingerprint(json)]` | in the fingerprint, as JSON; its type has `Serialize` |
 /// | `#[secret]` | in the fingerprint, through a digest under the executor's `fingerprint_key`, so that what is stored cannot be tried against likely values; alone or with `#[fingerprint(json)]` |
 /// | `#[skip]` | in neither: a client, a handle, what may differ on a retry |
 ///
 /// Every argument is owned and `Clone + Send + Sync + 'static`: the body runs on a task of its own, once an attempt, on
 /// clones. The outcome has `Serialize` and `DeserializeOwned`, the error `Failure`.
+///
+/// # Versions of the key
+///
+/// `since` and `until` name versions from 2 to the effect's `version`; together with each other and with `name` they are one
+/// list, `#[key(name = "line", since = 2, until = 4)]`, and `until` is above `since`. Every version keeps a key, and with
+/// either of them `version` is at most 64. A call then looks for the effect under every earlier identity, and a first claim
+/// records them all, so that programs of both versions find each other's effects.
+///
+/// ```
+/// # use effectual::{EffectContext, Never, effect};
+/// #[effect(keying = business_identity, operation = "ship", version = 2)]
+/// async fn ship(
+///     cx: &EffectContext,
+///     #[key] order_id: u64,
+///     #[key(since = 2)] line: u32, // was a plain argument in version 1
+/// ) -> effectual::Result<u32, Never> {
+///     # let _ = (order_id, cx.idempotency_key());
+///     Ok(line)
+/// }
+/// ```
+///
+/// What was recorded before the new field was an argument at all cannot be told from another effect: such a call ends with
+/// `SchemaAmbiguous` and performs nothing. `effectual::identity` has the order in which to deploy.
 ///
 /// # Methods
 ///
@@ -159,9 +185,9 @@ use proc_macro::TokenStream;
 ///
 /// Each of these is an error at compile time that says what to write instead: a function that is not `async`, belongs to a
 /// trait, takes `&mut self` or borrows without `attached`, is `const`, `unsafe` or `extern`; a first parameter other than
-/// `&EffectContext`; an argument that is a pattern, without a name or conditional; a provider that is a type parameter; a return type other than
-/// `effectual::Result<T, E>`; `business_identity` without a key, and a key without it; options and attributes that
-/// contradict each other.
+/// `&EffectContext`; an argument that is a pattern, without a name or conditional; a provider that is a type parameter; a
+/// return type other than `effectual::Result<T, E>`; `business_identity` without a key, and a key without it; a version of
+/// the key that does not exist or has no key; options and attributes that contradict each other.
 #[proc_macro_attribute]
 pub fn effect(attribute: TokenStream, item: TokenStream) -> TokenStream {
     effect::effect(attribute.into(), item.into()).into()

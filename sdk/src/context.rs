@@ -153,7 +153,7 @@ impl EffectContext {
 
     /// [`send_permit`](Self::send_permit) for an adapter that knows the bytes: `digest` covers what the provider compares
     /// under one key (method, path and body). Refuses a second request in one attempt, and one that differs from what an
-    /// attempt in doubt sent.
+    /// attempt in doubt sent, unless the doubt's class is `rerun`.
     ///
     /// # Errors
     /// [`SendRefused`]: nothing may be sent.

@@ -37,8 +37,8 @@ pub enum RecoveryClass {
     Resend,
     /// The provider can be asked: the look-up runs before anything is sent again.
     Reconcile,
-    /// The effect is SQL in the ledger's own database and commits together with its outcome. Not there yet: the
-    /// attribute does not take it, and it is judged as [`Hold`](Self::Hold).
+    /// The effect is SQL in the ledger's own database and commits together with its outcome. No ledger offers that
+    /// yet: an executor refuses such effects at its start, and a stored one would be judged as [`Hold`](Self::Hold).
     Transactional,
     /// Never sent again by itself: an operator resolves it.
     Hold,
@@ -98,7 +98,7 @@ pub struct Descriptor {
     pub operation: &'static str,
     /// How the identity is derived.
     pub keying: Keying,
-    /// The key-schema version, from 1.
+    /// The key schema's version, from 1.
     pub version: u32,
     /// The provider type, where one is named.
     pub provider: Option<ProviderRef>,

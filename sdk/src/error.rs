@@ -33,8 +33,8 @@ pub enum ErrorKind {
     Mismatch,
     /// The outcome is past its retention: it was performed or refused, and the answer is no longer kept.
     Expired,
-    /// A record of another key-schema version may be the same effect and cannot prove it. Not performed. Not returned
-    /// yet: records of other versions are not looked for.
+    /// A record of an earlier key-schema version may be the same effect, and does not hold every key field with the same
+    /// value to prove it. Not performed, and the same with every later call; see [`identity`](crate::identity#changing-a-key).
     SchemaAmbiguous,
     /// Performed, but the value is not available: it could not be encoded, was over the size limit, or cannot be
     /// decoded by this binary. Never performed again.

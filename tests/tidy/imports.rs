@@ -16,7 +16,8 @@ const ROOMS: [(&str, &[&str]); 12] = [
     ("error", &["failure", "identity"]),
     ("expansion", &["error", "failure", "identity"]),
     ("provider", &["clock", "context", "descriptor", "failure", "identity"]),
-    ("ledger", &["clock", "descriptor", "identity"]),
+    // An embedded ledger has only the log to tell of its file's trouble; `telemetry` in turn names errors and ids only.
+    ("ledger", &["clock", "descriptor", "identity", "telemetry"]),
     ("context", &["clock", "executor", "identity", "ledger", "provider"]),
     (
         "executor",

@@ -133,7 +133,8 @@ impl ExecutorBuilder {
     ///
     /// To change keys, give the new one beside the old one, each by a call of its own: digests are made under all of them,
     /// and the old one can go when what was recorded under it alone need no longer be compared. A digest under an id that
-    /// is not given compares as absent.
+    /// is not given compares as absent. [`build`](Self::build) refuses an id or a secret that is not as said here, and an id that is
+    /// given twice.
     pub fn fingerprint_key(mut self, id: impl Into<String>, secret: impl Into<Vec<u8>>) -> Self {
         self.fingerprint_keys.push((id.into(), secret.into()));
         self

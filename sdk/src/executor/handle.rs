@@ -54,7 +54,8 @@ impl Executor {
         Ok(TenantScope(Scope::new(self.core.clone(), tenant.try_into()?)))
     }
 
-    /// Everything that the ledger knows of one effect: attempts, doubt, evidence.
+    /// Everything that the ledger knows of one effect: attempts, doubt, evidence. `None` if it was never claimed. Where its
+    /// [key has changed](crate::identity#changing-a-key), any of its identities finds it.
     ///
     /// # Errors
     /// [`LedgerError`].

@@ -51,7 +51,9 @@ impl KeyFields {
         self.field_in(name, value, 1, None)
     }
 
-    /// Adds a field that belongs to the versions of the key schema from `since` on and before `until`.
+    /// Adds a field that belongs to some versions of the key schema only: from `since` on, and before `until` if there is
+    /// one. Versions count from 1, so `since` 1 without `until` is [`field`](Self::field). In a version that has no field at
+    /// all, every key is the same: the attribute refuses that, and here it is the caller's to see to.
     #[must_use]
     pub fn field_in(
         mut self,
@@ -102,7 +104,8 @@ impl fmt::Debug for KeyFields {
 /// The identity of a business operation, the same from every entry point: a node, an operator's route, a
 /// scheduled job.
 ///
-/// `version` is the version of the key schema: it rises when the key's fields change their meaning.
+/// `version` is the version of the key schema, from 1: it rises when the key's fields change, and is part of the identity.
+/// Fields that do not belong to it are left out.
 pub fn business_identity(tenant: &Tenant, operation: &str, version: u32, key: &KeyFields) -> EffectId {
     let mut out = Encoder::with_capacity(CAPACITY + key.encoded.position());
     out.restart(BUSINESS_DOMAIN);

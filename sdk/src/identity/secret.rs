@@ -9,7 +9,8 @@ const CONTEXT: &str = "effectual/fingerprint-key 1";
 /// A shorter secret could be guessed together with what it protects.
 const SECRET_MIN: usize = 16;
 
-/// One key and the name that is stored with its digests.
+/// One key and the name that is stored with its digests. Executors make theirs from what
+/// [`fingerprint_key`](crate::ExecutorBuilder::fingerprint_key) is given. Neither the secret nor the key shows in `Debug`.
 #[derive(Clone)]
 pub struct FingerprintKey {
     pub(super) id: Cow<'static, str>,
@@ -20,7 +21,7 @@ impl FingerprintKey {
     /// A key from a secret of at least 16 bytes. The id is stored beside each digest; it is 1 to 64 of `A-Z a-z 0-9 . _ -`.
     ///
     /// # Errors
-    /// [`InvalidFingerprintKey`], without the secret.
+    /// [`InvalidFingerprintKey`] if the id or the length of the secret is wrong; its text holds nothing of the secret.
     pub fn new(id: impl Into<String>, secret: &[u8]) -> Result<Self, InvalidFingerprintKey> {
         let id = id.into();
         let is_id = (1..=64).contains(&id.len())

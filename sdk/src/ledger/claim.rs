@@ -19,9 +19,9 @@ pub struct ClaimRequest {
     pub operation: String,
     /// How the identity was derived.
     pub keying: Keying,
-    /// The key-schema version of the identity.
+    /// The key-schema version of the identity, from 1.
     pub key_version: u32,
-    /// Earlier identities of the same call; empty but after a raised key-schema version.
+    /// Earlier identities of the same call; empty unless a key field has `since` or `until`.
     pub identities: Identities,
     /// The provider's pinned name.
     pub provider: Option<String>,
@@ -72,7 +72,7 @@ pub enum Claim {
     Settled(Box<EffectRecord>),
     /// The outcome is past its retention.
     Expired,
-    /// A record of another key-schema version may be the same effect and cannot prove it.
+    /// A record under an earlier identity may be the same effect and cannot prove it. Nothing was stored.
     SchemaAmbiguous,
     /// These arguments differ from the recorded ones.
     Mismatch {

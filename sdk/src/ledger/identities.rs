@@ -15,12 +15,13 @@ pub struct Further {
     pub key_version: u32,
 }
 
-/// The earlier identities of a call, and how a holder that knows only those is told from another effect.
+/// The earlier identities of a call, and how a holder that knows only those is told from another effect. Empty, the default,
+/// for a call whose key has not changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identities {
     /// The latest version first.
     pub further: Vec<Further>,
-    /// The names of the key fields of the call's own version.
+    /// The names of the key fields of the call's own version, as they are in its fingerprints.
     pub key_fields: Vec<String>,
 }
 
@@ -47,8 +48,11 @@ pub enum Resolved {
     Ambiguous,
 }
 
-/// Finds the row for a claim from what its own and its earlier identities name, in the order of
-/// [`Identities::further`]. Pure.
+/// Finds the row for a claim. Pure.
+///
+/// `own` is what the claim's own identity names, and `further` what each of its earlier ones does: as many, and in the order, as
+/// in [`Identities::further`], all read under one lock or snapshot. A backend stores the aliases together with the claim, or
+/// finds on the way that one of them was taken meanwhile, and resolves again.
 #[must_use]
 pub fn resolve(request: &ClaimRequest, own: Option<Named>, further: Vec<Option<Named>>) -> Resolved {
     if let Some(named) = own {

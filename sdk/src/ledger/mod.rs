@@ -65,15 +65,15 @@ pub trait Ledger: Send + Sync + std::fmt::Debug + 'static {
     /// [`LedgerError`]; a repeated call with the same owner is recognised.
     async fn change(&self, owner: &Owner, change: &Change) -> Result<Changed, LedgerError>;
 
-    /// Everything known of one effect; `None` if it was never claimed.
+    /// Everything known of the effect that an identity names, as its own or as a further one; `None` if there is none.
     ///
     /// # Errors
     /// [`LedgerError`].
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError>;
 
-    /// Resolves when the effect may have changed, soon after another process stored that it is no longer in flight; it
-    /// may resolve for no reason, and may miss a change. Never, unless a backend is told of changes: callers look again
-    /// from time to time whatever this does.
+    /// Resolves when the effect may have changed, soon after another process stored that it is no longer in flight. It
+    /// may resolve for no reason, and may miss a change, so callers look again from time to time whatever this does: every
+    /// 250 ms at the latest, or every 2 s where [`announces`](Self::announces) says so. By default it never resolves.
     ///
     /// # Cancel safety
     /// A future that is dropped leaves nothing behind.
@@ -82,7 +82,8 @@ pub trait Ledger: Send + Sync + std::fmt::Debug + 'static {
         std::future::pending().await
     }
 
-    /// Whether [`changed`](Self::changed) ever resolves, so that callers may look again less often.
+    /// Whether [`changed`](Self::changed) usually resolves within a few milliseconds of a change, so that callers may look
+    /// again less often. `false` by default.
     fn announces(&self) -> bool {
         false
     }

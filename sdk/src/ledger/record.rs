@@ -158,7 +158,7 @@ pub struct Place {
 /// One effect, with its current attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EffectRecord {
-    /// Which effect it is.
+    /// Which effect it is: the identity that it was first claimed under, also where a later key schema gave it further ones.
     pub id: EffectId,
     /// The operation's name.
     pub operation: String,
@@ -204,9 +204,10 @@ pub struct EffectRecord {
     pub not_before: Option<LedgerTime>,
     /// The final answer, of a completed effect.
     pub outcome: Option<StoredOutcome>,
-    /// Whether an attempt behind a raised fence brought evidence of success.
+    /// Whether an attempt behind a raised fence brought evidence of success. No look-up that finds nothing outweighs it.
     pub late_success: bool,
-    /// Whether two attempts each brought evidence of success.
+    /// Whether two attempts each brought a success of their own: the provider may have performed it twice. Neither what a
+    /// look-up found nor a replay by the provider counts.
     pub double_suspected: bool,
     /// Rises with every write of the row: what the compare of each compare-and-set looks at, besides state and fence.
     pub revision: i64,

@@ -135,7 +135,8 @@ rules! {
     }
 }
 
-/// Holds the ledger against every rule, then closes it and checks that too.
+/// Holds the ledger against every rule, then closes it and checks that too. Takes a few seconds with a ledger on disk; call it
+/// on a Tokio runtime with time enabled.
 ///
 /// # Panics
 /// Where the ledger breaks a rule, with the names of all that it breaks.
