@@ -253,7 +253,7 @@ impl ErrorKind {
             Self::InFlight => "another caller holds the claim; call again when its lease has ended",
             Self::Escaped => {
                 "it may have been performed, and no outcome is stored; nothing is sent again by itself: \
-                 look at the provider, then resolve the effect"
+                 find out at the provider before the action is repeated by other means"
             }
             Self::Accepted => "accepted by the provider and not finished; call again after the delay",
             Self::Mismatch => {
@@ -261,7 +261,7 @@ impl ErrorKind {
             }
             Self::Expired => "it ended, and its outcome is past its retention; it is not performed again",
             Self::SchemaAmbiguous => {
-                "a record of another key-schema version may be the same effect; not performed: resolve that record"
+                "a record of another key-schema version may be the same effect and cannot prove it; not performed: a binary of that version can answer"
             }
             Self::Unreadable => "performed, but its value is not available; it is not performed again",
             Self::Ledger => "the ledger did not answer; the effect was not started: call again when it does",

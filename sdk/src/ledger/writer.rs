@@ -28,11 +28,6 @@ impl Command {
             Self::Change(owner, _) => &owner.id,
         }
     }
-
-    /// Whether it is a claim after a raised key-schema version.
-    pub(crate) fn has_earlier_identities(&self) -> bool {
-        matches!(self, Self::Claim(request) if !request.identities.further.is_empty())
-    }
 }
 
 /// The answer to a command, of the same kind.

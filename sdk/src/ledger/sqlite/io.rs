@@ -31,14 +31,19 @@ pub(super) struct Io {
     conn: Option<SqliteConnection>,
 }
 
+/// Whether it is a claim after a raised key-schema version, which has a transaction of its own.
+fn has_earlier_identities(command: &Command) -> bool {
+    matches!(command, Command::Claim(request) if !request.identities.further.is_empty())
+}
+
 #[async_trait]
 impl LedgerIo for Io {
     async fn apply(&mut self, batch: &[Command]) -> Answers {
-        let plain: Vec<_> = batch.iter().filter(|command| !command.has_earlier_identities()).collect();
+        let plain: Vec<_> = batch.iter().filter(|command| !has_earlier_identities(command)).collect();
         let mut plain = self.batch(&plain).await.into_iter();
         let mut answers = Vec::with_capacity(batch.len());
         for command in batch {
-            if command.has_earlier_identities() {
+            if has_earlier_identities(command) {
                 answers.extend(self.batch(&[command]).await);
             } else {
                 answers.extend(plain.next());
@@ -118,7 +123,7 @@ impl Io {
 
     async fn run(&self, conn: &mut SqliteConnection, batch: &[&Command]) -> sqlx::Result<Answers> {
         if let [Command::Claim(request)] = batch
-            && batch[0].has_earlier_identities()
+            && has_earlier_identities(batch[0])
         {
             return self.run_among(conn, request).await;
         }
