@@ -253,7 +253,7 @@ impl ErrorKind {
             Self::InFlight => "another caller holds the claim; call again when its lease has ended",
             Self::Escaped => {
                 "it may have been performed, and no outcome is stored; nothing is sent again by itself: \
-                 look at the provider, then resolve the effect"
+                 look at the provider, and do not repeat the action by other means"
             }
             Self::Accepted => "accepted by the provider and not finished; call again after the delay",
             Self::Mismatch => {
