@@ -54,11 +54,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let effect_id = receipt.effect_id().ok_or("a call that has ended has an identity")?;
     let history = executor.inspect(&effect_id).await?.ok_or("an effect that has ended is in the ledger")?;
     println!("{}", if receipt.replayed() { "replayed" } else { "performed by this call" });
-    for attempt in &history.closed {
-        println!("  attempt {}: {}", attempt.attempt, attempt.end.verdict.as_str());
-    }
-    if let Some(end) = &history.effect.end {
-        println!("  attempt {}: {}", history.effect.attempt, end.verdict.as_str());
+    for (attempt, end) in history.attempts() {
+        println!("  attempt {attempt}: {}", end.map_or("open", |end| end.verdict.as_str()));
     }
     println!("{} of {} cents", refund.id, refund.amount_cents);
 

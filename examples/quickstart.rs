@@ -45,11 +45,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         "effect {effect_id}: {}",
         if receipt.replayed() { "replayed" } else { "performed by this call" }
     );
-    for attempt in &history.closed {
-        println!("  attempt {}: {}", attempt.attempt, attempt.end.verdict.as_str());
-    }
-    if let Some(end) = &history.effect.end {
-        println!("  attempt {}: {}", history.effect.attempt, end.verdict.as_str());
+    for (attempt, end) in history.attempts() {
+        println!("  attempt {attempt}: {}", end.map_or("open", |end| end.verdict.as_str()));
     }
     println!("refund {} of {} cents", refund.id, refund.amount_cents);
 

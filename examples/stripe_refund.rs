@@ -87,11 +87,9 @@ fn arguments() -> Result<(String, u64), Box<dyn Error>> {
 fn print(history: &EffectHistory, replayed: bool) {
     let effect = &history.effect;
     println!("effect {}: {}{}", effect.id, effect.state.as_str(), if replayed { ", replayed" } else { "" });
-    for attempt in &history.closed {
-        println!("  attempt {}: {}", attempt.attempt, attempt.end.verdict.as_str());
+    for (attempt, end) in history.attempts() {
+        println!("  attempt {attempt}: {}", end.map_or("open", |end| end.verdict.as_str()));
     }
-    let end = effect.end.as_ref().map_or("open", |end| end.verdict.as_str());
-    println!("  attempt {}: {end}", effect.attempt);
     println!("provider key: {}", effect.provider_key);
     let replay = effect.outcome.as_ref().is_some_and(|outcome| outcome.provider_replay);
     println!("provider replay: {}", if replay { "yes" } else { "no" });

@@ -33,8 +33,8 @@ pub enum ErrorKind {
     Mismatch,
     /// The outcome is past its retention: it was performed or refused, and the answer is no longer kept.
     Expired,
-    /// A record of an earlier key-schema version may be the same effect, and does not hold every key field with the same
-    /// value to prove it. Not performed, and the same with every later call; see [`identity`](crate::identity#changing-a-key).
+    /// A record of another key-schema version may be the same effect and cannot prove it. Not performed. Not returned
+    /// yet: records of other versions are not looked for.
     SchemaAmbiguous,
     /// Performed, but the value is not available: it could not be encoded, was over the size limit, or cannot be
     /// decoded by this binary. Never performed again.
@@ -253,7 +253,7 @@ impl ErrorKind {
             Self::InFlight => "another caller holds the claim; call again when its lease has ended",
             Self::Escaped => {
                 "it may have been performed, and no outcome is stored; nothing is sent again by itself: \
-                 find out at the provider before the action is repeated by other means"
+                 look at the provider, and do not repeat the action by other means"
             }
             Self::Accepted => "accepted by the provider and not finished; call again after the delay",
             Self::Mismatch => {
@@ -261,7 +261,7 @@ impl ErrorKind {
             }
             Self::Expired => "it ended, and its outcome is past its retention; it is not performed again",
             Self::SchemaAmbiguous => {
-                "a record of another key-schema version may be the same effect and cannot prove it; not performed: a binary of that version can answer"
+                "a record of another key-schema version may be the same effect; not performed: resolve that record"
             }
             Self::Unreadable => "performed, but its value is not available; it is not performed again",
             Self::Ledger => "the ledger did not answer; the effect was not started: call again when it does",

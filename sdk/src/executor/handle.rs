@@ -42,7 +42,8 @@ impl Executor {
         Self { core }
     }
 
-    /// Where calls for a tenant are made, outside any run.
+    /// Where calls for a tenant are made, outside any run. Takes a [`Tenant`], or its text: 1 to 128 of
+    /// `A-Z a-z 0-9 . _ ~ -`, with or without `anon:` before them.
     ///
     /// # Errors
     /// [`InvalidId`] if the text is no tenant.

@@ -121,7 +121,8 @@ pub struct NodeExecution {
 }
 
 impl TenantScope {
-    /// A run of this tenant. Takes a [`RunId`], or its text `<tenant>/<opaque>`.
+    /// A run of this tenant. Takes a [`RunId`], or its text `<tenant>/<opaque>`, with 16 to 128 of `A-Z a-z 0-9 . _ ~ -`
+    /// behind the tenant; [`RunId::mint`] makes a new one. Whatever goes on with a run names it by the same id.
     ///
     /// # Errors
     /// [`InvalidId`] if the text is no run id or names another tenant.
@@ -140,7 +141,7 @@ impl TenantScope {
 }
 
 impl RunScope {
-    /// A new execution of a node of this run.
+    /// A new execution of a node of this run. Takes a [`NodeId`], or its text: 1 to 128 of `A-Z a-z 0-9 . _ ~ : -`.
     ///
     /// # Errors
     /// [`InvalidId`] if the text is no node id.

@@ -256,10 +256,20 @@ pub struct Evidence {
 pub struct EffectHistory {
     /// The row.
     pub effect: EffectRecord,
-    /// The closed attempts before the current one, oldest first.
+    /// The closed attempts before the current one, oldest first. The current one is in `effect`, also when it has ended:
+    /// [`attempts`](Self::attempts) has them all.
     pub closed: Vec<AttemptRecord>,
     /// Evidence, oldest first.
     pub evidence: Vec<Evidence>,
+}
+
+impl EffectHistory {
+    /// Every attempt's number and end, oldest first: the closed ones and the current one, whose end is `None` while it is
+    /// open.
+    pub fn attempts(&self) -> impl Iterator<Item = (u32, Option<&AttemptEnd>)> {
+        let closed = self.closed.iter().map(|attempt| (attempt.attempt, Some(&attempt.end)));
+        closed.chain(std::iter::once((self.effect.attempt, self.effect.end.as_ref())))
+    }
 }
 
 impl EffectRecord {

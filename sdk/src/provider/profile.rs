@@ -203,7 +203,7 @@ impl Profile {
             return Some(format!("its key form needs {needs} characters and the provider takes {takes}"));
         }
         if resend && self.window_s.is_none() {
-            return Some("`resend` needs a documented window (`window_s`)".to_owned());
+            return Some("`resend` needs a documented window (`window_s`, or `with_window`)".to_owned());
         }
         if resend && self.key_place == KeyPlace::Nowhere {
             return Some("`resend` needs a place for the key (`key_place`)".to_owned());

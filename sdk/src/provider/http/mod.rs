@@ -27,6 +27,74 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! An API of one's own: what it documents is a [`Profile`](crate::Profile), what its answers mean to the caller is an error
+//! type that holds [`HttpError`], and the body converts by [`or_fail`](crate::OrFail::or_fail):
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use effectual::{
+//!     EffectContext, Failure, Found, OrFail, Profile, Provider, RecoveryClass, effect,
+//!     provider::{AnswerMeaning, AnswerRule, InFlightMeaning, KeyPlace, http::{HttpClient, HttpError}},
+//! };
+//! use serde::{Deserialize, Serialize};
+//!
+//! struct Parcels;
+//!
+//! impl Provider for Parcels {
+//!     const NAME: &'static str = "parcels";
+//!
+//!     fn profile() -> Profile {
+//!         Profile::undocumented(Self::NAME, "2026-11-30")
+//!             .with_key_place(KeyPlace::Header("X-Request-Id".into()))
+//!             .with_window(Duration::from_secs(12 * 60 * 60))
+//!             .with_on_unknown(RecoveryClass::Resend) // a lost answer: the same key again, within the window
+//!             .with_error_code_at("/code")
+//!             .with_in_flight(InFlightMeaning::Refuses, None)
+//!             .with_answer(AnswerRule::new(AnswerMeaning::KeyInFlight).status(409).code("in_progress"))
+//!     }
+//! }
+//!
+//! #[derive(Debug, thiserror::Error, Serialize, Deserialize, Failure)]
+//! enum LabelError {
+//!     #[error("no such address")]
+//!     #[failure(refused)]
+//!     NoSuchAddress,
+//!     #[error("parcels: {0}")]
+//!     #[failure(transparent)] // the verdict that the profile gave the answer
+//!     Http(HttpError),
+//! }
+//!
+//! impl From<HttpError> for LabelError {
+//!     fn from(error: HttpError) -> Self {
+//!         if error.code() == Some("address_invalid") { Self::NoSuchAddress } else { Self::Http(error) }
+//!     }
+//! }
+//!
+//! #[effect(keying = business_identity, provider = Parcels, on_unknown = reconcile(find_label))]
+//! async fn buy_label(
+//!     cx: &EffectContext,
+//!     #[key] order: String,
+//!     grams: u32,
+//!     #[skip] parcels: HttpClient,
+//! ) -> effectual::Result<String, LabelError> {
+//!     let label = serde_json::json!({ "order": order, "grams": grams });
+//!     let answer = parcels.post("/labels").json(&label).send(cx).await.or_fail()?;
+//!     Ok(answer.json().or_fail()?)
+//! }
+//!
+//! // Optional, and instead of the profile's class here: ask before anything is sent again.
+//! async fn find_label(
+//!     _cx: &EffectContext,
+//!     order: String,
+//!     _grams: u32,
+//!     parcels: HttpClient,
+//! ) -> Result<Found<String, LabelError>, LabelError> {
+//!     let found: Vec<String> = parcels.get("/labels").query("order", order).send().await?.json()?;
+//!     Ok(found.into_iter().next().map_or(Found::Absent, Found::Done))
+//! }
+//! ```
 
 mod answer;
 mod client;
