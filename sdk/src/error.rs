@@ -261,7 +261,7 @@ impl ErrorKind {
             }
             Self::Expired => "it ended, and its outcome is past its retention; it is not performed again",
             Self::SchemaAmbiguous => {
-                "a record of another key-schema version may be the same effect; not performed: resolve that record"
+                "a record of another key-schema version may be the same effect and cannot prove it; not performed: a binary of that version can answer"
             }
             Self::Unreadable => "performed, but its value is not available; it is not performed again",
             Self::Ledger => "the ledger did not answer; the effect was not started: call again when it does",

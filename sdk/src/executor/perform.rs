@@ -148,7 +148,13 @@ impl Claimed<'_> {
             self.close(ended).await?;
             Ok(Next::Ask { otherwise: error })
         } else {
-            let error = if again { error.retry_after(Some(delay)) } else { error };
+            let error = match class {
+                _ if !again => error,
+                RecoveryClass::Rerun => {
+                    error.retry_after(Some(delay)).detail("the next call performs it again")
+                }
+                _ => error.retry_after(Some(delay)).detail("the next call sends it again under the same key"),
+            };
             self.leave(ended, None, error).await
         }
     }
