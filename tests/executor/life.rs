@@ -13,6 +13,7 @@ use crate::effects::*;
 
 on_each_ledger![
     a_second_call_replays,
+    f58_an_operator_reads_the_key_beside_the_hash,
     another_tenant_is_another_effect,
     a_mismatch_is_refused_before_the_provider,
     a_refusal_is_stored_and_replays_as_the_same_error,
@@ -180,4 +181,12 @@ async fn a_call_that_lasts_longer_than_its_lease_keeps_it(ledger: Arc<dyn Ledger
     call.await.expect("no panic").expect("the fourth attempt is answered");
     assert_eq!((provider.performed(), provider.keys().len()), (1, 4));
     assert_eq!(record(&executor, &receipt).await.fence, 1);
+}
+
+async fn f58_an_operator_reads_the_key_beside_the_hash(ledger: Arc<dyn Ledger>) {
+    let executor = executor(&ledger);
+    let (receipt, scope) = receipted(&executor);
+    holding(&scope, "order-1042".into(), 5, Scripted::forgetful([])).await.expect("performed");
+    let known = record(&executor, &receipt).await;
+    assert_eq!((known.operation.as_str(), known.readable.as_deref()), ("holding", Some("order=…1042")));
 }

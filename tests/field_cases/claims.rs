@@ -35,6 +35,7 @@ pub(crate) fn request(class: RecoveryClass, lease_ms: i64) -> ClaimRequest {
         keying: Keying::BusinessIdentity,
         key_version: 1,
         identities: effectual::ledger::identities::Identities::default(),
+        readable: None,
         provider: None,
         provider_key: digest[..32].to_owned(),
         fingerprints: vec![argument(1)],

@@ -69,6 +69,7 @@ fn request(name: &str) -> ClaimRequest {
         keying: Keying::BusinessIdentity,
         key_version: 1,
         identities: effectual::ledger::identities::Identities::default(),
+        readable: Some("order=…1042".to_owned()),
         provider: Some("stripe".into()),
         provider_key: format!("key of {name}"),
         fingerprints: vec![amount],

@@ -41,6 +41,7 @@ pub(crate) fn request(number: u64, token: u64) -> ClaimRequest {
         keying: Keying::BusinessIdentity,
         key_version: 1,
         identities: effectual::ledger::identities::Identities::default(),
+        readable: Some("order=…1042".to_owned()),
         provider: None,
         provider_key: format!("key-{number}"),
         fingerprints: vec![ArgumentDigest { name: "amount".into(), digest: [1; 32], key_id: None }],

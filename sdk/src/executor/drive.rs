@@ -31,6 +31,7 @@ pub(crate) struct Call {
     pub(crate) settings: Arc<Settings>,
     pub(crate) id: EffectId,
     identities: Identities,
+    readable: Option<String>,
     pub(crate) fingerprints: Vec<ArgumentDigest>,
     pub(crate) body: Body,
     pub(crate) look_up: Option<LookUpBody>,
@@ -48,8 +49,8 @@ impl Call {
         look_up: Option<LookUpBody>,
     ) -> Self {
         let (progress, started) = (Arc::default(), Moment::now());
-        let Identified { id, identities } = identified;
-        Self { scope, settings, id, identities, fingerprints, body, look_up, progress, started }
+        let Identified { id, identities, readable } = identified;
+        Self { scope, settings, id, identities, readable, fingerprints, body, look_up, progress, started }
     }
 
     /// Claims, waits, performs and settles.
@@ -115,6 +116,7 @@ impl Call {
             keying: descriptor.keying,
             key_version: descriptor.version,
             identities: self.identities.clone(),
+            readable: self.readable.clone(),
             provider: descriptor.provider.map(|provider| provider.name.to_owned()),
             provider_key: settings.key_form.derive(&self.id, self.scope.core.provider_key_secret.as_deref()),
             fingerprints: self.fingerprints.clone(),

@@ -10,6 +10,8 @@ use crate::{
 pub(crate) struct Identified {
     pub(crate) id: EffectId,
     pub(crate) identities: Identities,
+    /// What an operator reads beside the hash.
+    pub(crate) readable: Option<String>,
 }
 
 impl Identified {
@@ -23,12 +25,12 @@ impl Identified {
                 (1..version).rev().map(|version| Further { id: at(version), key_version: version }).collect();
             identities.key_fields = key.names_at(version).map(str::to_owned).collect();
         }
-        Self { id: at(version), identities }
+        Self { id: at(version), identities, readable: Some(key.readable_at(version)) }
     }
 }
 
 impl From<EffectId> for Identified {
     fn from(id: EffectId) -> Self {
-        Self { id, identities: Identities::default() }
+        Self { id, identities: Identities::default(), readable: None }
     }
 }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::canonical::Encoder;
 use super::effect_id::EffectId;
 use super::ids::{NodeId, RunId, Tenant};
+use super::readable;
 use super::traits::Identity;
 
 const BUSINESS_DOMAIN: &str = "effectual/business-identity";
@@ -80,6 +81,15 @@ impl KeyFields {
     /// The names of the fields of a version.
     pub(crate) fn names_at(&self, version: u32) -> impl Iterator<Item = &'static str> {
         self.at(version).map(|field| field.name)
+    }
+
+    /// The fields of a version as an operator may read them, most of each text left out.
+    pub(crate) fn readable_at(&self, version: u32) -> String {
+        let mut text = String::new();
+        for field in self.at(version) {
+            readable::field(field.name, &self.encoded.bytes()[field.encoded.clone()], &mut text);
+        }
+        text
     }
 
     fn encode(&self, out: &mut Encoder, version: u32) {

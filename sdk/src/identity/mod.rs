@@ -9,6 +9,7 @@ pub mod ids;
 mod json;
 mod keying;
 mod leaves;
+mod readable;
 mod secret;
 mod traits;
 

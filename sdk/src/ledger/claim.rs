@@ -23,6 +23,8 @@ pub struct ClaimRequest {
     pub key_version: u32,
     /// Earlier identities of the same call; empty unless a key field has `since` or `until`.
     pub identities: Identities,
+    /// The key's fields for an operator to read, most of each text left out; `None` where there is no key.
+    pub readable: Option<String>,
     /// The provider's pinned name.
     pub provider: Option<String>,
     /// The provider key for a first claim; a stored one stays in use.
@@ -179,6 +181,7 @@ fn first_claim(request: &ClaimRequest, now: LedgerTime) -> Transition<Claim> {
         operation: request.operation.clone(),
         keying: request.keying,
         key_version: request.key_version,
+        readable: request.readable.clone(),
         provider: request.provider.clone(),
         provider_key: request.provider_key.clone(),
         fingerprints: request.fingerprints.clone(),

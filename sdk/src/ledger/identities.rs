@@ -120,6 +120,7 @@ mod tests {
                 further: vec![Further { id: id(1), key_version: 1 }],
                 key_fields: vec!["order".to_owned(), "line".to_owned()],
             },
+            readable: None,
             provider: None,
             provider_key: "key".to_owned(),
             fingerprints: vec![argument("order", 9), argument("line", line)],

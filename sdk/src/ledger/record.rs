@@ -166,6 +166,9 @@ pub struct EffectRecord {
     pub keying: Keying,
     /// The key-schema version that the identity was derived under.
     pub key_version: u32,
+    /// The key's fields for an operator to read, most of each text left out: `order=…1042 line=7`. `None` where there is no
+    /// key.
+    pub readable: Option<String>,
     /// The provider's pinned name, where one is named.
     pub provider: Option<String>,
     /// The idempotency key presented to the provider, for the effect's whole life.

@@ -110,6 +110,7 @@ impl World {
             keying: Keying::BusinessIdentity,
             key_version: 1,
             identities: crate::ledger::identities::Identities::default(),
+            readable: Some("order=…1042".to_owned()),
             provider: None,
             provider_key: format!("key-{}", self.tokens),
             fingerprints: Vec::new(),

@@ -76,6 +76,7 @@ pub(super) fn effect(row: EffectRow<'_>) -> Read<EffectRecord> {
         outcome: outcome(&row)?,
         place: place(&row.run, &row.node, &row.invocation)?,
         operation: have(owned(&row.operation, "operation")?, "operation")?,
+        readable: owned(&row.readable, "readable")?,
         provider: owned(&row.provider, "provider")?,
         provider_key: have(owned(&row.provider_key, "provider_key")?, "provider_key")?,
         created_at: have(row.created_at, "created_at")?,

@@ -46,6 +46,7 @@ pub(super) fn effect(record: &EffectRecord) -> EffectRow<'_> {
         key_version: Some(record.key_version.into()),
         operation: text(&record.operation),
         keying: text(record.keying.as_str()),
+        readable: record.readable.as_deref().map(escaped),
         provider: record.provider.as_deref().map(escaped),
         provider_key: text(&record.provider_key),
         fingerprints: serde_json::to_string(&record.fingerprints).ok().map(Cow::Owned),

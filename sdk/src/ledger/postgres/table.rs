@@ -155,6 +155,7 @@ table! {
         key_version: Option<i64>, Fixed;
         operation: Text<'r>, Fixed;
         keying: Text<'r>, Fixed;
+        readable: Text<'r>, Fixed;
         provider: Text<'r>, Fixed;
         provider_key: Text<'r>, Fixed;
         fingerprints: Text<'r>, Fixed;

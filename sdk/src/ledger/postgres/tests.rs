@@ -26,6 +26,7 @@ fn request() -> ClaimRequest {
         keying: Keying::BusinessIdentity,
         key_version: 1,
         identities: crate::ledger::identities::Identities::default(),
+        readable: Some("order=…1042".to_owned()),
         provider: Some("stripe".into()),
         provider_key: "key".into(),
         fingerprints: Vec::new(),
@@ -173,7 +174,7 @@ fn a_first_claim_sets_no_column_of_later() {
 #[test]
 fn the_tables_are_those_of_the_schema() {
     const SCHEMA: &str = include_str!("../../../migrations/postgres/0001_effects.sql");
-    let elsewhere = ["readable", "input", "input_codec", "seq"];
+    let elsewhere = ["input", "input_codec", "seq"];
     let tables: [(&str, &[Column]); 4] = [
         ("effectual_effects", EffectRow::COLUMNS),
         ("effectual_attempts", AttemptRow::COLUMNS),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use sqlx::AssertSqlSafe;
 
 /// Written with the first claim and never again. The order is that of [`bind_fixed`](super::row::bind_fixed).
-const FIXED: &str =
-    "digest, tenant, key_version, operation, keying, provider, provider_key, fingerprints, created_at";
+const FIXED: &str = "digest, tenant, key_version, operation, keying, readable, provider, provider_key, fingerprints, \
+    created_at";
 
 /// Written with every change. The order is that of [`bind_current`](super::row::bind_current).
 const CURRENT: &str = "first_send_at, state, fence, attempt, token, class, run, node, invocation, started_at, \

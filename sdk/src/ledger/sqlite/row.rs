@@ -77,6 +77,7 @@ pub(super) fn effect(columns: &mut Columns<'_>) -> Result<EffectRecord, LedgerEr
         key_version: columns.get()?,
         operation: columns.get()?,
         keying: needed(columns.parsed("keying", Keying::parse)?)?,
+        readable: columns.get()?,
         provider: columns.get()?,
         provider_key: columns.get()?,
         fingerprints: needed(columns.parsed("fingerprints", |text| serde_json::from_str(text).ok())?)?,
@@ -206,6 +207,7 @@ pub(super) fn bind_fixed<'q>(query: Bound<'q>, record: &'q EffectRecord) -> Boun
         .bind(record.key_version)
         .bind(&record.operation)
         .bind(record.keying.as_str())
+        .bind(&record.readable)
         .bind(&record.provider)
         .bind(&record.provider_key)
         .bind(fingerprints)

@@ -35,6 +35,7 @@ pub(super) fn request() -> ClaimRequest {
         keying: Keying::BusinessIdentity,
         key_version: 1,
         identities: crate::ledger::identities::Identities::default(),
+        readable: Some("order=…1042".to_owned()),
         provider: None,
         provider_key: uuid::Uuid::new_v4().simple().to_string(),
         fingerprints: vec![argument("amount", 1)],
