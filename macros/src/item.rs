@@ -146,7 +146,9 @@ impl Param {
         impl<'ast> Visit<'ast> for Named {
             fn visit_path(&mut self, path: &'ast Path) {
                 let last = path.segments.last().map(|segment| segment.ident.to_string());
-                self.0 |= matches!(last.as_deref(), Some("EffectContext" | "EffectScope" | "NodeScope"));
+                const NAMES: [&str; 6] =
+                    ["EffectContext", "EffectScope", "NodeScope", "TenantScope", "RunScope", "NodeExecution"];
+                self.0 |= last.is_some_and(|last| NAMES.contains(&last.as_str()));
                 visit::visit_path(self, path);
             }
         }

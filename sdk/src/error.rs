@@ -21,8 +21,9 @@ pub enum ErrorKind {
     /// Another caller holds the claim. The provider was not called by this call. Call again after
     /// [`EffectError::retry_after`], which is the rest of the lease.
     InFlight,
-    /// An attempt may have performed it and no outcome is stored. Do not repeat the action by other means. With
-    /// [`EffectError::retry_after`] a later call goes on by itself, as the effect's class allows; otherwise see
+    /// An attempt may have performed it and no outcome is stored. Do not repeat the action by other means. A later call goes
+    /// on as the class of the doubt allows, no sooner than [`EffectError::retry_after`] where that is known. Under `hold`, and
+    /// under `resend` past its window without a look-up, no call does: see
     /// [what to do](crate::docs::operations#an-escaped-effect).
     Escaped,
     /// The provider accepted it and works on it. Ask the provider by [`EffectError::handle`]: later calls give the
@@ -252,8 +253,8 @@ impl ErrorKind {
             Self::RetryLater => "not performed; call again after the delay",
             Self::InFlight => "another caller holds the claim; call again when its lease has ended",
             Self::Escaped => {
-                "it may have been performed, and no outcome is stored; nothing is sent again by itself: \
-                 look at the provider, and do not repeat the action by other means"
+                "it may have been performed, and no outcome is stored; do not repeat the action by other means: \
+                 a later call asks or sends again only where its class lets it, else look at the provider"
             }
             Self::Accepted => "accepted by the provider and not finished; call again after the delay",
             Self::Mismatch => {

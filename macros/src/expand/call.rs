@@ -1,7 +1,7 @@
 //! The call of an effect whose body runs on a task of its own.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{ToTokens, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Path, Receiver, ReceiverKind, Type};
 
@@ -204,11 +204,16 @@ pub(super) fn clones(effect: &Effect) -> TokenStream {
 /// Awaits the look-up; whatever does not fit is reported at its path.
 pub(super) fn run_look_up(path: &Path, effect: &Effect, private: &TokenStream) -> TokenStream {
     let Effect { value_ty, error_ty, .. } = effect;
+    let place = own(path);
+    // Names of the expansion's own: for the user's, the compiler would suggest edits of the path in the attribute.
+    let names: Vec<_> =
+        (0..effect.arguments.len()).map(|n| format_ident!("__effect_asked_{n}", span = place)).collect();
     let values = effect.arguments.iter().map(|argument| at(&argument.local, path));
     let receiver = receiver_argument(effect);
     let private = located(private, path);
     let context = body_context(path);
-    quote_spanned! {path.span()=>
-        #private::looked_up::<#value_ty, #error_ty, _>(#path(#receiver &#context, #(#values),*).await)
-    }
+    quote_spanned! {path.span()=> {
+        #(let #names = #values;)*
+        #private::looked_up::<#value_ty, #error_ty, _>(#path(#receiver &#context, #(#names),*).await)
+    }}
 }

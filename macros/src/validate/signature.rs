@@ -155,7 +155,9 @@ fn context_is_in_form(context: &Param, errors: &mut Errors) {
     };
     if !in_form {
         let why = match context.ty.to_token_stream().to_string() {
-            text if text.contains("Scope") => "the body sees the context, whatever scope the caller passes",
+            text if text.contains("Scope") || text.contains("NodeExecution") => {
+                "the body sees the context, whatever scope the caller passes"
+            }
             text if text.contains("mut") => "the body shares its context",
             _ => "the body borrows its context",
         };
