@@ -1,6 +1,7 @@
 //! What only the PostgreSQL ledger can get wrong. What every ledger owes is in the conformance suite.
 
 mod changes;
+mod checks;
 mod claims;
 mod opening;
 mod outages;

@@ -15,6 +15,20 @@ const MIGRATIONS: [&str; 1] = [include_str!("../../../migrations/postgres/0001_e
 const TABLES: [&str; 5] =
     ["effectual_effects", "effectual_attempts", "effectual_touches", "effectual_evidence", "effectual_audit"];
 
+/// The types of the tables' columns and rows.
+pub(super) const DOMAINS: [&str; 10] = [
+    "effectual_ordinal",
+    "effectual_half",
+    "effectual_digest",
+    "effectual_keying",
+    "effectual_state",
+    "effectual_class",
+    "effectual_verdict",
+    "effectual_outcome",
+    "effectual_absence",
+    "effectual_effect",
+];
+
 /// The transaction-level advisory lock under which one process at a time migrates: "effectua" in ASCII. It ends with
 /// the transaction, whatever becomes of the process or of a pooler's connection.
 const LOCK: i64 = 0x6566_6665_6374_7561;
@@ -93,14 +107,24 @@ async fn version(connection: &mut PgConnection, target: &Target) -> Result<Optio
 }
 
 /// Under the lock only: without it, another process' tables would be met amid its migration and taken for foreign ones.
-async fn refuse_tables_of_others(connection: &mut PgConnection, target: &Target) -> Result<(), LedgerError> {
+async fn refuse_names_of_others(connection: &mut PgConnection, target: &Target) -> Result<(), LedgerError> {
     for table in TABLES {
         if exists(connection, table, target).await? {
             let why = format!("it has a table `{table}` that is not the ledger's; name a schema of its own");
             return Err(refused(LedgerErrorKind::NotALedger, target, &why));
         }
     }
-    Ok(())
+    let theirs: Option<String> = sqlx::query_scalar(
+        "SELECT typname::text FROM pg_catalog.pg_type WHERE typname = ANY ($1) AND pg_type_is_visible(oid) LIMIT 1",
+    )
+    .bind(DOMAINS.as_slice())
+    .persistent(false)
+    .fetch_optional(connection)
+    .await
+    .map_err(failed(target))?;
+    let Some(theirs) = theirs else { return Ok(()) };
+    let why = format!("it has a type `{theirs}` that is not the ledger's; name a schema of its own");
+    Err(refused(LedgerErrorKind::NotALedger, target, &why))
 }
 
 /// Whether an unqualified name finds a relation. Reads the catalogue itself: `to_regclass` may answer from what this
@@ -138,7 +162,7 @@ async fn migrate(session: &mut Session, connector: &Connector) -> Result<(), Led
     let version = version(&mut transaction, target).await?;
     let applied = usize::try_from(version.unwrap_or(0)).unwrap_or(0);
     if version.is_none() {
-        refuse_tables_of_others(&mut transaction, target).await?;
+        refuse_names_of_others(&mut transaction, target).await?;
         sqlx::raw_sql(CREATE_VERSION).execute(&mut *transaction).await.map_err(failed(target))?;
     }
     for migration in &MIGRATIONS[applied.min(MIGRATIONS.len())..] {

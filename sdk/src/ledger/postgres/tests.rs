@@ -1,7 +1,7 @@
 //! What the statements rely on, without a database.
 
 use super::{
-    encode, sql,
+    encode, migrate, sql,
     table::{AttemptRow, Column, EffectRow, EvidenceRow, Role, Table, TouchRow},
     time::{CLOCK, limit, may_be_symbolic, resolve},
 };
@@ -181,6 +181,12 @@ fn the_tables_are_those_of_the_schema() {
         ("effectual_touches", TouchRow::COLUMNS),
         ("effectual_evidence", EvidenceRow::COLUMNS),
     ];
+    let domains: Vec<_> = SCHEMA
+        .lines()
+        .filter_map(|line| line.strip_prefix("CREATE DOMAIN ")?.split_once(" AS "))
+        .map(|(domain, rest)| (domain, rest.split_whitespace().next().unwrap_or(rest)))
+        .collect();
+    assert_eq!(domains.iter().map(|(domain, _)| *domain).collect::<Vec<_>>(), migrate::DOMAINS);
     for (table, columns) in tables {
         let (_, rest) = SCHEMA.split_once(&format!("CREATE TABLE {table} (\n")).expect("the table");
         let (body, _) = rest.split_once("\n)").expect("the table's end");
@@ -193,7 +199,10 @@ fn the_tables_are_those_of_the_schema() {
             }
             let at = known.iter().position(|column| column.name == name);
             let column = known.remove(at.unwrap_or_else(|| panic!("{table}.{name} is not known")));
-            assert_eq!(column.sql, kind.trim_end_matches(','), "{table}.{name}");
+            let kind = kind.trim_end_matches(',');
+            // Parameters are of the type below a domain.
+            let base = domains.iter().find(|(domain, _)| *domain == kind).map_or(kind, |(_, base)| *base);
+            assert_eq!(column.sql, base, "{table}.{name}");
         }
         assert!(known.is_empty(), "{table} has no {known:?}");
     }
