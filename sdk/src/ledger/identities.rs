@@ -25,6 +25,14 @@ pub struct Identities {
     pub key_fields: Vec<String>,
 }
 
+impl Identities {
+    /// Whether the call has no earlier identity, so that its own row is the only one to look for.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.further.is_empty()
+    }
+}
+
 /// The effect that an identity names, directly or as an alias.
 #[derive(Debug, Clone)]
 pub struct Named {

@@ -32,7 +32,7 @@ pub(super) async fn pass(round: &mut Round<'_>, session: &mut Session) -> Result
     }
     let mut judged = Vec::new();
     let (among, claims): (Vec<_>, Vec<_>) =
-        claims.into_iter().partition(|(_, request)| !request.identities.further.is_empty());
+        claims.into_iter().partition(|(_, request)| !request.identities.is_empty());
     for (at, request) in among {
         among::judge(round, at, request, &mut judged, session).await?;
     }

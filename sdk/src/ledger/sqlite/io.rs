@@ -33,7 +33,7 @@ pub(super) struct Io {
 
 /// Whether it is a claim after a raised key-schema version, which has a transaction of its own.
 fn has_earlier_identities(command: &Command) -> bool {
-    matches!(command, Command::Claim(request) if !request.identities.further.is_empty())
+    matches!(command, Command::Claim(request) if !request.identities.is_empty())
 }
 
 #[async_trait]
