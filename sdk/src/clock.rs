@@ -4,10 +4,26 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 
+#[cfg(test)]
+use crate::environment::machine;
+
 /// Milliseconds of the machine's wall clock since the Unix epoch.
 pub(crate) fn wall_ms() -> i64 {
+    #[cfg(test)]
+    if let Some(machine) = machine() {
+        return machine.wall_ms();
+    }
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn monotonic() -> Instant {
+    #[cfg(test)]
+    if let Some(machine) = machine() {
+        static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+        return *START.get_or_init(Instant::now) + machine.monotonic();
+    }
+    Instant::now()
 }
 
 /// A moment on both of the machine's clocks.
@@ -22,12 +38,12 @@ pub(crate) struct Moment {
 
 impl Moment {
     pub(crate) fn now() -> Self {
-        Self { monotonic: Instant::now(), wall_ms: wall_ms() }
+        Self { monotonic: monotonic(), wall_ms: wall_ms() }
     }
 
     /// How much time has passed since, at the least: by the clock that stops with the machine.
     pub(crate) fn elapsed_monotonic(&self) -> Duration {
-        self.monotonic.elapsed()
+        monotonic().saturating_duration_since(self.monotonic)
     }
 
     /// How much time has passed since, by the larger of the two clocks.
@@ -61,11 +77,19 @@ impl Until {
 
 /// Waits on the runtime's timer.
 pub(crate) async fn sleep(duration: Duration) {
+    #[cfg(test)]
+    if let Some(machine) = machine() {
+        return machine.sleep(duration).await;
+    }
     tokio::time::sleep(duration).await;
 }
 
 /// Whether the current runtime has a timer. Tokio says so only by a panic.
 pub(crate) fn has_timer() -> bool {
+    #[cfg(test)]
+    if machine().is_some() {
+        return true;
+    }
     std::panic::catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).is_ok()
 }
 

@@ -4,6 +4,7 @@ mod clock;
 mod context;
 pub mod descriptor;
 pub mod docs;
+mod environment;
 mod error;
 pub mod executor;
 mod expansion;

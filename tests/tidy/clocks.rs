@@ -25,6 +25,20 @@ fn only_the_clock_reads_a_clock() {
     files::none("ask `crate::clock` instead", &breaches);
 }
 
+/// What takes turns at random cannot be repeated from a seed.
+#[test]
+fn every_select_has_an_order() {
+    let mut breaches = Vec::new();
+    for file in files::rust(&["sdk/src/executor", "sdk/src/ledger/writer.rs"]) {
+        for (at, line) in code(&file.text).filter(|(_, line)| line.contains("select! {")) {
+            if file.text.lines().nth(at).is_none_or(|next| next.trim() != "biased;") {
+                breaches.push(format!("{}:{at}: {}", file.path, line.trim()));
+            }
+        }
+    }
+    files::none("begin it with `biased;`", &breaches);
+}
+
 #[test]
 fn no_test_sleeps() {
     let mut breaches = Vec::new();

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use crate::files::{self, File, code};
 
 /// What each room of the crate may name. A room is the first folder or file below `sdk/src`.
-const ROOMS: [(&str, &[&str]); 12] = [
-    ("clock", &[]),
+const ROOMS: [(&str, &[&str]); 13] = [
+    // Tests can put a simulated machine in the place of the real one.
+    ("clock", &["environment"]),
     ("identity", &[]),
-    ("retry", &["descriptor"]),
+    ("environment", &[]),
+    ("retry", &["descriptor", "environment"]),
     // The profile is data, and what the attribute says includes where to find it.
     ("descriptor", &["provider"]),
     ("telemetry", &["identity", "ledger"]),
@@ -25,6 +27,7 @@ const ROOMS: [(&str, &[&str]); 12] = [
             "clock",
             "context",
             "descriptor",
+            "environment",
             "error",
             "expansion",
             "failure",

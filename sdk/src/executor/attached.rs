@@ -10,12 +10,9 @@ use std::{
     task::{Context, Poll},
 };
 
-use tokio::{
-    sync::{
-        mpsc,
-        oneshot::{self, error::TryRecvError},
-    },
-    task::JoinHandle,
+use tokio::sync::{
+    mpsc,
+    oneshot::{self, error::TryRecvError},
 };
 use tracing::Instrument as _;
 
@@ -28,6 +25,7 @@ use super::{
 };
 use crate::{
     context::EffectContext,
+    environment::{Runtime, Task},
     failure::{Failure, Found, Outcome},
     ledger::record::OutcomeBody,
 };
@@ -92,6 +90,7 @@ impl Turn {
                 .unwrap_or(Poll::Ready(Found::Unknown))
         });
         let found = tokio::select! {
+            biased;
             found = asking => Some(found),
             () = answer.closed() => None,
         };
@@ -112,16 +111,17 @@ fn poll_caught<T: Outcome, E: Failure>(
 
 /// A body as the call's task sees it: it sends a turn and waits until the caller's body is gone.
 pub(super) fn lend_body(
+    runtime: &Runtime,
     turns: &Turns,
     cx: EffectContext,
     progress: Arc<Progress>,
     span: tracing::Span,
-) -> (JoinHandle<BodyEnd>, oneshot::Sender<()>) {
+) -> (Task<BodyEnd>, oneshot::Sender<()>) {
     let (stop, told) = oneshot::channel();
     let (ended, end) = oneshot::channel();
     let turn = BodyTurn { progress: progress.clone(), span, stop: told, ended };
     let _ = turns.send((Turn(Kind::Body(turn)), cx));
-    let waiting = tokio::spawn(async move {
+    let waiting = runtime.spawn(async move {
         match end.await {
             Ok(end) => end,
             Err(_) if progress.get() == Progress::OPEN => BodyEnd::NotStarted,
@@ -144,6 +144,7 @@ impl Call {
     /// Resolves when no new attempt is to start: the executor drains, or an attached effect's caller has gone away.
     pub(crate) async fn told_to_stop(&self) {
         tokio::select! {
+            biased;
             () = self.scope.core.reached(Phase::Draining) => {}
             () = self.caller_gone() => {}
         }

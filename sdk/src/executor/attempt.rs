@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::{sync::oneshot, task::JoinHandle};
+use tokio::sync::oneshot;
 use tracing::Instrument as _;
 
 use super::{
@@ -15,6 +15,7 @@ use super::{
 use crate::{
     clock,
     context::{Attempt, EffectContext},
+    environment::{Gone, Task},
     telemetry,
 };
 
@@ -30,7 +31,7 @@ pub(crate) struct Ran {
 /// A body that runs, on a task of its own or in its caller's.
 struct RunningBody {
     /// Ends when the body is gone.
-    task: JoinHandle<BodyEnd>,
+    task: Task<BodyEnd>,
     /// Tells a body in its caller's task to stop; any other is aborted.
     stop: Option<oneshot::Sender<()>>,
 }
@@ -47,15 +48,15 @@ impl Call {
     }
 
     fn start_body(&self, cx: EffectContext, span: &tracing::Span) -> RunningBody {
-        let progress = self.progress.clone();
+        let (progress, runtime) = (self.progress.clone(), &self.scope.core.runtime);
         match &self.body {
             Body::Own(body) => {
                 let body = body.clone();
                 let run = async move { if progress.begin() { body(cx).await } else { BodyEnd::NotStarted } };
-                RunningBody { task: tokio::spawn(run.instrument(span.clone())), stop: None }
+                RunningBody { task: runtime.spawn(run.instrument(span.clone())), stop: None }
             }
             Body::Attached(turns) => {
-                let (task, stop) = lend_body(turns, cx, progress, span.clone());
+                let (task, stop) = lend_body(runtime, turns, cx, progress, span.clone());
                 RunningBody { task, stop: Some(stop) }
             }
         }
@@ -65,6 +66,7 @@ impl Call {
         let RunningBody { mut task, stop } = running;
         let core: &Core = &self.scope.core;
         tokio::select! {
+            biased;
             joined = &mut task => return self.gone(joined, "its body panicked"),
             () = clock::sleep(self.settings.attempt_timeout) => {}
             () = core.reached(Phase::Over) => {}
@@ -79,13 +81,14 @@ impl Call {
             clock::sleep(ABORT_GRACE).await;
         };
         tokio::select! {
+            biased;
             // It may have ended by itself in the meantime: then that end counts.
             joined = &mut task => self.gone(joined, "its body was aborted: the attempt's timeout or the drain deadline was over"),
             () = grace => Ran { end: BodyEnd::Lost("its body did not stop at the drain deadline"), body_gone: false },
         }
     }
 
-    fn gone(&self, joined: Result<BodyEnd, tokio::task::JoinError>, otherwise: &'static str) -> Ran {
+    fn gone(&self, joined: Result<BodyEnd, Gone>, otherwise: &'static str) -> Ran {
         let end = match joined {
             Ok(end) => end,
             Err(_) if self.progress.get() == Progress::OPEN => BodyEnd::NotStarted,

@@ -2,7 +2,8 @@
 //! runtime of the user cannot starve it.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
+    convert::Infallible,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -15,6 +16,7 @@ use tokio::sync::{Notify, mpsc};
 use super::held::Held;
 use crate::{
     clock,
+    environment::{Runtime, on_own_thread},
     ledger::{Change, ClaimRequest, Ledger, LedgerError, Owner, change::Ended, record::AttemptVerdict},
     telemetry,
 };
@@ -35,7 +37,7 @@ pub(crate) struct Background {
 }
 
 struct Shared {
-    renewals: Mutex<HashMap<u64, Arc<Held>>>,
+    renewals: Mutex<BTreeMap<u64, Arc<Held>>>,
     tick: Mutex<Duration>,
     /// A shorter lease than any before is to be looked after.
     shorter: Notify,
@@ -57,11 +59,8 @@ impl Background {
             shorter: Notify::new(),
         });
         let (last_writes, receiver) = mpsc::unbounded_channel();
-        let thread = shared.clone();
-        std::thread::Builder::new()
-            .name("effectual-renewer".to_owned())
-            .spawn(move || run(&thread, receiver))
-            .expect("the system gives the executor a thread");
+        let work = shared.clone();
+        on_own_thread("effectual-renewer", |runtime| run(work, runtime, receiver));
         Self { shared, last_writes, next: AtomicU64::new(0) }
     }
 
@@ -102,7 +101,7 @@ impl Background {
 }
 
 impl Shared {
-    fn renewals(&self) -> MutexGuard<'_, HashMap<u64, Arc<Held>>> {
+    fn renewals(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Held>>> {
         self.renewals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -119,53 +118,55 @@ fn tick_for(lease: Duration) -> Duration {
     (lease / TICKS_IN_A_LEASE).clamp(TICK_MIN, TICK_MAX)
 }
 
-fn run(shared: &Arc<Shared>, mut last_writes: mpsc::UnboundedReceiver<LastWrite>) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .expect("a runtime with a timer and nothing else needs no resource that can be missing");
-    let tasks = tokio::task::LocalSet::new();
-    tasks.block_on(&runtime, async {
-        loop {
-            // Last writes must not put off the look at the leases, however many there are.
-            let mut tick = std::pin::pin!(clock::sleep(shared.tick()));
-            let goes_on = loop {
-                tokio::select! {
-                    write = last_writes.recv() => match write {
-                        Some(write) => drop(tasks.spawn_local(write.carry_out(shared.clone()))),
-                        None => break false,
-                    },
-                    () = &mut tick => break true,
-                    () = shared.shorter.notified() => break true,
-                }
-            };
-            if !goes_on {
-                break;
+/// Told when every task that holds it is gone.
+type Working = mpsc::Sender<Infallible>;
+
+/// One task a lease and a last write: a slow answer for one does not delay the others.
+async fn run(shared: Arc<Shared>, runtime: Runtime, mut last_writes: mpsc::UnboundedReceiver<LastWrite>) {
+    let (working, mut idle) = mpsc::channel(1);
+    loop {
+        let mut tick = std::pin::pin!(clock::sleep(shared.tick()));
+        let goes_on = loop {
+            tokio::select! {
+                biased;
+                // First, because last writes must not put off the look at the leases, however many there are.
+                () = &mut tick => break true,
+                () = shared.shorter.notified() => break true,
+                write = last_writes.recv() => match write {
+                    Some(write) => drop(runtime.spawn(write.carry_out(shared.clone(), working.clone()))),
+                    None => break false,
+                },
             }
-            renew_due(shared, &tasks);
+        };
+        if !goes_on {
+            break;
         }
-    });
+        renew_due(&shared, &runtime, &working);
+    }
     // The executor is gone; what was handed in is still written.
-    runtime.block_on(tasks);
+    drop(working);
+    while idle.recv().await.is_some() {}
 }
 
-/// One task a lease: a slow answer for one does not delay the others.
-fn renew_due(shared: &Shared, tasks: &tokio::task::LocalSet) {
+fn renew_due(shared: &Shared, runtime: &Runtime, working: &Working) {
     for held in shared.due() {
         if !held.begin_renewal() {
             continue;
         }
-        tasks.spawn_local(async move {
+        let working = working.clone();
+        drop(runtime.spawn(async move {
             if let Err(error) = held.renew().await {
                 telemetry::renewal_failed(held.id(), &error);
             }
             held.end_renewal();
-        });
+            drop(working);
+        }));
     }
 }
 
 impl LastWrite {
-    async fn carry_out(self, shared: Arc<Shared>) {
+    /// `_working` is dropped when it is done.
+    async fn carry_out(self, shared: Arc<Shared>, _working: Working) {
         for _ in 0..LAST_WRITE_TRIES {
             let done = match &self {
                 Self::Change { held, change } => held.last_change(change).await.map(|()| true),

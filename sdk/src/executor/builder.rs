@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     descriptor::{Descriptor, Registered},
+    environment::Runtime,
     identity::FingerprintKey,
     ledger::Ledger,
     provider::{DynProvider, Profile, Provider},
@@ -149,7 +150,7 @@ impl ExecutorBuilder {
     /// without a fingerprint key, a fingerprint key that is too short or given twice, `transactional`, which no ledger offers
     /// yet.
     pub fn build(self) -> Result<Executor, ConfigError> {
-        let runtime = tokio::runtime::Handle::try_current().map_err(|_| {
+        let runtime = Runtime::current().ok_or_else(|| {
             ConfigError(
                 "an executor must be built inside a Tokio runtime, which then runs its effects: call `build` in an \
                  `async` function under `#[tokio::main]`, or inside `runtime.enter()`"

@@ -3,7 +3,7 @@
 
 use std::{future::Future, sync::Arc};
 
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::sync::mpsc;
 use tracing::Instrument as _;
 
 use super::{
@@ -17,6 +17,7 @@ use super::{
 use crate::{
     context::EffectContext,
     descriptor::{Descriptor, Keying, RecoveryClass},
+    environment::{Gone, Task},
     error::{EffectError, ErrorKind},
     expansion,
     failure::{Failure, Found, Outcome},
@@ -224,7 +225,7 @@ pub(super) struct Running {
     scope: Scope,
     descriptor: &'static Descriptor,
     id: EffectId,
-    task: Result<(JoinHandle<CallEnd>, Arc<Progress>), Box<CallError>>,
+    task: Result<(Task<CallEnd>, Arc<Progress>), Box<CallError>>,
 }
 
 impl Frozen {
@@ -259,7 +260,7 @@ impl Running {
         let Self { scope, descriptor, id, task } = self;
         let end = match task {
             Ok((task, progress)) => {
-                task.await.unwrap_or_else(|error| lost(&progress, error.is_panic()).into())
+                task.await.unwrap_or_else(|gone| lost(&progress, gone == Gone::Panicked).into())
             }
             Err(error) => CallEnd::Error(*error),
         };

@@ -161,6 +161,7 @@ impl<'a> Claimed<'a> {
             }
             telemetry::ledger_retried("what became of an attempt", &error);
             tokio::select! {
+                biased;
                 () = clock::sleep(delay) => delay = (delay * 2).min(WRITE_RETRY_MAX),
                 () = self.call.scope.core.reached(Phase::Over) => {}
             }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::{runtime::Handle, sync::watch};
+use tokio::sync::watch;
 
 use super::{
     background::Background,
@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     descriptor::{Descriptor, RecoveryClass},
+    environment::Runtime,
     identity::{EffectId, FingerprintKey},
     ledger::Ledger,
     provider::{DynProvider, Profile},
@@ -34,7 +35,7 @@ pub(crate) enum Phase {
 
 pub(crate) struct Core {
     pub(crate) ledger: Arc<dyn Ledger>,
-    pub(crate) runtime: Handle,
+    pub(crate) runtime: Runtime,
     pub(crate) provider_key_secret: Option<Vec<u8>>,
     pub(crate) fingerprint_keys: Vec<FingerprintKey>,
     pub(crate) background: Background,
@@ -52,7 +53,7 @@ pub(crate) struct Core {
 impl Core {
     pub(crate) fn new(
         ledger: Arc<dyn Ledger>,
-        runtime: Handle,
+        runtime: Runtime,
         defaults: Defaults,
         profiles: HashMap<String, Profile>,
         providers: HashMap<&'static str, Arc<dyn DynProvider>>,
@@ -180,6 +181,7 @@ impl Core {
         let mut held = self.held.subscribe();
         let idle = held.wait_for(|count| *count == 0);
         tokio::select! {
+            biased;
             _ = idle => 0,
             () = crate::clock::sleep(within) => *self.held.borrow(),
         }

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     clock::Moment,
+    environment,
     error::{ErrorKind, ProviderCalled},
     identity::{ArgumentDigest, EffectId},
     ledger::{
@@ -201,5 +202,5 @@ pub(crate) fn escaped(record: &EffectRecord) -> CallError {
 }
 
 pub(crate) fn new_token() -> AttemptToken {
-    AttemptToken(uuid::Uuid::new_v4().into_bytes())
+    AttemptToken(environment::random())
 }

@@ -7,8 +7,8 @@ use std::{
 
 use super::{claimed::Claimed, core::Phase, erased::encode};
 use crate::{
-    clock, context::EffectContext, failure::Found, ledger::record::OutcomeBody, provider::LookUp,
-    retry::delay_after,
+    clock, context::EffectContext, environment::Task, failure::Found, ledger::record::OutcomeBody,
+    provider::LookUp, retry::delay_after,
 };
 
 /// What asking came to.
@@ -47,8 +47,9 @@ impl Claimed<'_> {
                 return otherwise;
             }
             tokio::select! {
-                () = clock::sleep(delay) => {}
+                biased;
                 () = self.call.told_to_stop() => return otherwise,
+                () = clock::sleep(delay) => {}
             }
         }
     }
@@ -61,25 +62,26 @@ impl Claimed<'_> {
                 let cx = EffectContext::new(attempt, &self.call.scope);
                 let look_up = look_up.clone();
                 // Inside the task, because arguments are cloned there.
-                tokio::spawn(async move { look_up(cx).await })
+                self.call.scope.core.runtime.spawn(async move { look_up(cx).await })
             }
             None => self.ask_provider(),
         };
         let mut task = AbortOnDrop(task);
         tokio::select! {
+            biased;
             answer = &mut task.0 => answer.unwrap_or(Found::Unknown),
             () = clock::sleep(self.call.settings.attempt_timeout) => Found::Unknown,
             () = self.call.scope.core.reached(Phase::Over) => Found::Unknown,
         }
     }
 
-    fn ask_provider(&self) -> tokio::task::JoinHandle<Found<OutcomeBody, OutcomeBody>> {
+    fn ask_provider(&self) -> Task<Found<OutcomeBody, OutcomeBody>> {
         let descriptor = self.call.settings.descriptor;
         let provider = self.call.scope.core.provider(descriptor);
         let record = self.record();
         let (key, id) = (record.provider_key, record.id);
         let since = UNIX_EPOCH + Duration::from_millis(record.created_at.max(0).unsigned_abs());
-        tokio::spawn(async move {
+        self.call.scope.core.runtime.spawn(async move {
             let Some(provider) = provider else { return Found::Unknown };
             match provider.look_up_dyn(&LookUp::new(&key, &id, descriptor.operation).since(since)).await {
                 Found::Done(value) => Found::Done(encode(&value)),
@@ -91,7 +93,7 @@ impl Claimed<'_> {
     }
 }
 
-struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
+struct AbortOnDrop<T>(Task<T>);
 
 impl<T> Drop for AbortOnDrop<T> {
     fn drop(&mut self) {

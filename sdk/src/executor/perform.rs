@@ -185,8 +185,9 @@ impl Claimed<'_> {
         doubt_cleared: bool,
     ) -> Result<Next, Lost> {
         tokio::select! {
-            () = clock::sleep(delay) => {}
+            biased;
             () = self.call.told_to_stop() => return self.give_up(None, otherwise).await,
+            () = clock::sleep(delay) => {}
         }
         let settings = &self.call.settings;
         let change = Change::Open {

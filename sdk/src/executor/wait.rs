@@ -47,12 +47,13 @@ impl Call {
             let is_here = working.is_some();
             let look_again = if is_here { Duration::MAX } else { *poll };
             tokio::select! {
-                () = no_longer(working) => {}
-                () = &mut changed, if !is_here => changed = ledger.changed(&self.id),
-                () = clock::sleep(look_again.min(limit.remaining()).min(lease.remaining())) => {}
+                biased;
                 () = self.told_to_stop() => {
                     return Waited::Ended(Box::new(CallError::new(ErrorKind::Draining).into()));
                 }
+                () = no_longer(working) => {}
+                () = &mut changed, if !is_here => changed = ledger.changed(&self.id),
+                () = clock::sleep(look_again.min(limit.remaining()).min(lease.remaining())) => {}
             }
             *poll = (*poll * 2).min(poll_max);
             if lease.is_past() {

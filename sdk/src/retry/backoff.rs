@@ -6,6 +6,7 @@ use std::time::Duration;
 use backoff::{ExponentialBackoffBuilder, backoff::Backoff as _};
 
 use super::RetryPolicy;
+use crate::environment;
 
 /// How far the jitter goes to either side, as a share of the delay.
 const JITTER: f64 = 0.5;
@@ -16,10 +17,13 @@ pub(crate) fn delay_after(policy: &RetryPolicy, failed: u32) -> Duration {
     let mut backoff = ExponentialBackoffBuilder::new()
         .with_initial_interval(doubled.min(policy.delay_max))
         .with_max_interval(policy.delay_max)
-        .with_randomization_factor(JITTER)
+        .with_randomization_factor(0.0)
         .with_max_elapsed_time(None)
         .build();
-    backoff.next_backoff().unwrap_or(policy.delay_max)
+    let delay = backoff.next_backoff().unwrap_or(policy.delay_max);
+    // Whole microseconds: the crate's own randomness can add a nanosecond.
+    Duration::from_micros(u64::try_from(delay.as_micros()).unwrap_or(u64::MAX))
+        .mul_f64(1.0 - JITTER + 2.0 * JITTER * environment::share())
 }
 
 #[cfg(test)]
