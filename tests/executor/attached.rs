@@ -124,6 +124,17 @@ impl Ledger for LateClaims {
         self.ledger.read(id).await
     }
 
+    async fn unsettled(
+        &self,
+        query: &effectual::ledger::UnsettledQuery,
+    ) -> Result<effectual::ledger::UnsettledPage, LedgerError> {
+        self.ledger.unsettled(query).await
+    }
+
+    async fn input(&self, id: &EffectId) -> Result<Option<effectual::ledger::Payload>, LedgerError> {
+        self.ledger.input(id).await
+    }
+
     fn name(&self) -> &'static str {
         "late claims"
     }

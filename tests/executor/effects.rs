@@ -161,6 +161,20 @@ impl Ledger for NoRenewals {
         self.0.read(id).await
     }
 
+    async fn unsettled(
+        &self,
+        query: &effectual::ledger::UnsettledQuery,
+    ) -> Result<effectual::ledger::UnsettledPage, effectual::LedgerError> {
+        self.0.unsettled(query).await
+    }
+
+    async fn input(
+        &self,
+        id: &EffectId,
+    ) -> Result<Option<effectual::ledger::Payload>, effectual::LedgerError> {
+        self.0.input(id).await
+    }
+
     fn name(&self) -> &'static str {
         "memory without renewals"
     }

@@ -77,6 +77,17 @@ impl Ledger for Faulty {
         self.memory.read(id).await
     }
 
+    async fn unsettled(
+        &self,
+        query: &effectual::ledger::UnsettledQuery,
+    ) -> Result<effectual::ledger::UnsettledPage, LedgerError> {
+        self.memory.unsettled(query).await
+    }
+
+    async fn input(&self, id: &EffectId) -> Result<Option<effectual::ledger::Payload>, LedgerError> {
+        self.memory.input(id).await
+    }
+
     fn name(&self) -> &'static str {
         "faulty"
     }
@@ -107,6 +118,17 @@ impl Ledger for Down {
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
         self.memory.read(id).await
+    }
+
+    async fn unsettled(
+        &self,
+        query: &effectual::ledger::UnsettledQuery,
+    ) -> Result<effectual::ledger::UnsettledPage, LedgerError> {
+        self.memory.unsettled(query).await
+    }
+
+    async fn input(&self, id: &EffectId) -> Result<Option<effectual::ledger::Payload>, LedgerError> {
+        self.memory.input(id).await
     }
 
     fn name(&self) -> &'static str {

@@ -66,6 +66,17 @@ impl Ledger for Watched {
         self.memory.read(id).await
     }
 
+    async fn unsettled(
+        &self,
+        query: &effectual::ledger::UnsettledQuery,
+    ) -> Result<effectual::ledger::UnsettledPage, LedgerError> {
+        self.memory.unsettled(query).await
+    }
+
+    async fn input(&self, id: &EffectId) -> Result<Option<effectual::ledger::Payload>, LedgerError> {
+        self.memory.input(id).await
+    }
+
     fn name(&self) -> &'static str {
         "watched"
     }

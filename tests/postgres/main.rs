@@ -7,6 +7,7 @@ mod opening;
 mod outages;
 mod pooled;
 mod told;
+mod unsettled;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -74,8 +75,11 @@ fn request(name: &str) -> ClaimRequest {
         provider: Some("stripe".into()),
         provider_key: format!("key of {name}"),
         fingerprints: vec![amount],
+        input: None,
         class: RecoveryClass::Resend,
+        can_perform: true,
         can_look_up: false,
+        can_poll: false,
         resend_window_ms: Some(86_400_000),
         resend_quiet_ms: None,
         token: token(),

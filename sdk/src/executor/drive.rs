@@ -121,8 +121,11 @@ impl Call {
             provider: descriptor.provider.map(|provider| provider.name.to_owned()),
             provider_key: settings.key_form.derive(&self.id, self.scope.core.provider_key_secret.as_deref()),
             fingerprints: self.fingerprints.clone(),
+            input: None,
             class: settings.class,
+            can_perform: true,
             can_look_up: self.can_look_up(),
+            can_poll: false,
             resend_window_ms: settings.resend_window.map(millis),
             resend_quiet_ms: settings.resend_quiet.map(millis),
             token: new_token(),
@@ -159,6 +162,10 @@ impl Call {
                     .into()
             }
             Claim::Escaped(record) => escaped(&record).into(),
+            Claim::Released(_) => CallError::new(ErrorKind::RetryLater)
+                .retry_after(Some(Duration::ZERO))
+                .detail("it was not performed, and this call cannot perform it")
+                .into(),
             Claim::NotBefore { delay_ms } => CallError::new(ErrorKind::RetryLater)
                 .retry_after(Some(Duration::from_millis(delay_ms.unsigned_abs())))
                 .detail("an earlier attempt was asked to wait")

@@ -42,6 +42,10 @@ impl Claimed<'_> {
         let mut next = match task {
             Task::Perform => self.attempt().await,
             Task::LookUp => Ok(Next::Ask { otherwise: escaped(&self.record()) }),
+            Task::Poll => {
+                let ended = Ended::found(AttemptVerdict::Unknown);
+                self.leave_accepted(ended, CallError::new(ErrorKind::Accepted)).await
+            }
         };
         loop {
             next = match next {

@@ -126,6 +126,15 @@ pub enum Change {
         /// How long to wait before asking, in milliseconds.
         poll_after_ms: i64,
     },
+    /// The provider still works on an accepted effect, or could not be asked: the claim is given back, and nobody asks
+    /// again before this.
+    Polled {
+        /// How long to wait before asking, in milliseconds.
+        poll_after_ms: i64,
+    },
+    /// A truthful look-up found that no attempt in doubt performed it, and who asked cannot perform it: the claim is given
+    /// back without the doubt.
+    Clear,
     /// Marks the open attempt as escaped without raising the fence; the stored lease stays.
     Label,
 }
@@ -167,6 +176,8 @@ pub fn judge(
         Change::Accept { handle, poll_after_ms } => {
             accept(record, handle, now.saturating_add(*poll_after_ms))
         }
+        Change::Polled { poll_after_ms } => polled(record, now.saturating_add(*poll_after_ms), now),
+        Change::Clear => clear(record, now),
         Change::Label => label(record),
     }
 }
@@ -270,15 +281,13 @@ fn open(record: &EffectRecord, change: &Change, now: LedgerTime) -> Transition<C
     }
     let closed = Some(record.closed_attempt(end));
     let reply = Changed::Applied(Box::new(next.clone()));
-    Transition::write(reply, Write { effect: next, closed, evidence: None })
+    Transition::write(reply, Write { closed, ..Write::effect(next) })
 }
 
 /// The provider works on it already, or an answer that came late says that it was performed, whatever the look-up found:
 /// the claim ends and nothing is sent again.
 fn keep_from_acting(record: &EffectRecord, now: LedgerTime) -> Transition<Changed> {
-    let mut next = record.next();
-    next.state = if next.doubt.is_some() { State::Escaped } else { State::Released };
-    next.lease_until = now;
+    let next = given_back(record, now);
     let reply = Changed::Stale(Some(Box::new(next.clone())));
     Transition::write(reply, Write::effect(next))
 }
@@ -326,6 +335,39 @@ fn accept(record: &EffectRecord, handle: &str, poll_after: LedgerTime) -> Transi
     applied(next)
 }
 
+/// The row of a closed attempt without its claim.
+fn given_back(record: &EffectRecord, now: LedgerTime) -> EffectRecord {
+    let mut next = record.next();
+    next.state = if next.doubt.is_some() { State::Escaped } else { State::Released };
+    next.lease_until = now;
+    next
+}
+
+fn polled(record: &EffectRecord, poll_after: LedgerTime, now: LedgerTime) -> Transition<Changed> {
+    match (record.state, &record.end, &record.accepted) {
+        (State::Claimed, Some(_), Some(accepted)) => {
+            let mut next = given_back(record, now);
+            next.accepted = Some(AcceptedHandle { poll_after, ..accepted.clone() });
+            applied(next)
+        }
+        (State::Escaped | State::Released, Some(_), Some(_)) => already(record),
+        _ => Transition::read(Changed::Stale(Some(Box::new(record.clone())))),
+    }
+}
+
+fn clear(record: &EffectRecord, now: LedgerTime) -> Transition<Changed> {
+    match (record.state, &record.end) {
+        (State::Claimed, Some(_)) if record.accepted.is_some() || record.late_success => {
+            keep_from_acting(record, now)
+        }
+        (State::Claimed, Some(_)) => {
+            applied(given_back(&EffectRecord { doubt: None, ..record.clone() }, now))
+        }
+        (State::Released, Some(_)) => already(record),
+        _ => Transition::read(Changed::Stale(Some(Box::new(record.clone())))),
+    }
+}
+
 fn label(record: &EffectRecord) -> Transition<Changed> {
     if record.state != State::Claimed {
         return already(record);
@@ -346,7 +388,7 @@ fn stale(record: &EffectRecord, owner: &Owner, change: &Change, now: LedgerTime)
     let late_success = evidence.verdict == AttemptVerdict::Performed;
     next.late_success |= late_success;
     next.double_suspected |= late_success && record.outcome.as_ref().is_some_and(is_success_of_its_own);
-    Transition::write(reply, Write { effect: next, closed: None, evidence: Some(evidence) })
+    Transition::write(reply, Write { evidence: Some(evidence), ..Write::effect(next) })
 }
 
 /// Whether an outcome says that its own attempt performed the effect, and not that an earlier request had.

@@ -2,7 +2,9 @@
 
 use super::{
     identities::Identities,
-    record::{AttemptEnd, AttemptToken, AttemptVerdict, Doubt, EffectRecord, LedgerTime, Place, State},
+    record::{
+        AttemptEnd, AttemptToken, AttemptVerdict, Doubt, EffectRecord, LedgerTime, Payload, Place, State,
+    },
     transition::{Transition, Write},
 };
 use crate::{
@@ -31,10 +33,16 @@ pub struct ClaimRequest {
     pub provider_key: String,
     /// What is asked.
     pub fingerprints: Vec<ArgumentDigest>,
+    /// The arguments to be stored with a first claim, so that the effect can be finished without its caller.
+    pub input: Option<Payload>,
     /// The class that a new attempt is stored with.
     pub class: RecoveryClass,
+    /// Whether the caller can perform the effect. One that cannot (a recovery without the arguments) opens no attempt.
+    pub can_perform: bool,
     /// Whether the caller can ask the provider what happened.
     pub can_look_up: bool,
+    /// Whether the caller can ask the provider by the handle of an accepted effect.
+    pub can_poll: bool,
     /// For how long after a doubt began the provider still deduplicates, less the margin, in milliseconds.
     pub resend_window_ms: Option<i64>,
     /// How long to wait after the last attempt in doubt can act before sending again, in milliseconds; `None` where
@@ -57,6 +65,8 @@ pub enum Task {
     Perform,
     /// Ask the provider first: the current attempt is closed and in doubt.
     LookUp,
+    /// Ask the provider by the handle that it gave: the current attempt is closed, and nothing is submitted again.
+    Poll,
 }
 
 /// What a claim came to. Losing is a value, not an error.
@@ -88,6 +98,8 @@ pub enum Claim {
     },
     /// An attempt is in doubt, and its class does not let this caller go on.
     Escaped(Box<EffectRecord>),
+    /// Known not to have been performed, and this caller cannot perform it.
+    Released(Box<EffectRecord>),
     /// An attempt may start only later.
     NotBefore {
         /// How long to wait, in milliseconds, above 0.
@@ -111,7 +123,11 @@ pub fn judge(current: Option<&EffectRecord>, request: &ClaimRequest, now: Ledger
     };
     if record.token == request.token && record.state == State::Claimed {
         // The acknowledgement of our own claim was lost.
-        let task = if record.end.is_some() { Task::LookUp } else { Task::Perform };
+        let task = match (&record.end, &record.accepted) {
+            (None, _) => Task::Perform,
+            (Some(_), None) => Task::LookUp,
+            (Some(_), Some(_)) => Task::Poll,
+        };
         return Transition::read(Claim::Won { record: Box::new(record.clone()), task });
     }
     let differing = mismatches(&record.fingerprints, &request.fingerprints);
@@ -132,16 +148,21 @@ fn judge_unsettled(record: &EffectRecord, request: &ClaimRequest, now: LedgerTim
         return Transition::read(Claim::InFlight { lease_remaining_ms });
     }
     if let Some(accepted) = &record.accepted {
-        let delay_ms = (accepted.poll_after - now).max(0);
-        return Transition::read(Claim::Accepted { handle: accepted.handle.clone(), delay_ms }).with_touch();
+        // A labelled attempt's lease may still run: its body may be the one that asks.
+        let delay_ms = (accepted.poll_after - now).max(lease_remaining_ms).max(0);
+        if delay_ms > 0 || !request.can_poll {
+            return Transition::read(Claim::Accepted { handle: accepted.handle.clone(), delay_ms })
+                .with_touch();
+        }
+        return take_over(record, record.doubt_at_expiry(), Task::Poll, request, now);
     }
     let doubt = record.doubt_at_expiry();
     let task = match &doubt {
-        None => Some(Task::Perform),
+        None => request.can_perform.then_some(Task::Perform),
         Some(doubt) => task_in_doubt(doubt, request, now),
     };
     let Some(task) = task else {
-        return label_escaped(record, doubt);
+        return label(record, doubt);
     };
     if record.state == State::Escaped && lease_remaining_ms > 0 {
         // Labelled while its body may still be alive.
@@ -157,12 +178,13 @@ fn judge_unsettled(record: &EffectRecord, request: &ClaimRequest, now: LedgerTim
 /// What the class of the attempts in doubt allows; `None` where the effect stays escaped.
 fn task_in_doubt(doubt: &Doubt, request: &ClaimRequest, now: LedgerTime) -> Option<Task> {
     let look_up = request.can_look_up.then_some(Task::LookUp);
+    let perform = request.can_perform.then_some(Task::Perform);
     match doubt.class {
-        RecoveryClass::Rerun => Some(Task::Perform),
+        RecoveryClass::Rerun => perform,
         RecoveryClass::Resend => {
             let in_window =
                 request.resend_window_ms.is_some_and(|window| now < doubt.since.saturating_add(window));
-            if in_window { Some(Task::Perform) } else { look_up }
+            if in_window { perform.or(look_up) } else { look_up }
         }
         RecoveryClass::Reconcile => look_up,
         RecoveryClass::Transactional | RecoveryClass::Hold => None,
@@ -206,18 +228,22 @@ fn first_claim(request: &ClaimRequest, now: LedgerTime) -> Transition<Claim> {
         revision: 1,
     };
     let claim = Claim::Won { record: Box::new(record.clone()), task: Task::Perform };
-    Transition::write(claim, Write::effect(record))
+    Transition::write(claim, Write { input: request.input.clone(), ..Write::effect(record) })
 }
 
-/// Makes the doubt of a claim whose lease ended visible; the fence stays, so that its own late outcome still counts.
-fn label_escaped(record: &EffectRecord, doubt: Option<Doubt>) -> Transition<Claim> {
-    if record.state == State::Escaped {
-        return Transition::read(Claim::Escaped(Box::new(record.clone()))).with_touch();
+/// Makes visible what a claim whose lease ended came to; the fence stays, so that its own late outcome still counts.
+fn label(record: &EffectRecord, doubt: Option<Doubt>) -> Transition<Claim> {
+    let (state, claim): (_, fn(Box<EffectRecord>) -> Claim) = match doubt {
+        Some(_) => (State::Escaped, Claim::Escaped),
+        None => (State::Released, Claim::Released),
+    };
+    if record.state == state {
+        return Transition::read(claim(Box::new(record.clone()))).with_touch();
     }
     let mut next = record.next();
-    next.state = State::Escaped;
+    next.state = state;
     next.doubt = doubt;
-    Transition::write(Claim::Escaped(Box::new(next.clone())), Write::effect(next)).with_touch()
+    Transition::write(claim(Box::new(next.clone())), Write::effect(next)).with_touch()
 }
 
 fn take_over(
@@ -237,7 +263,7 @@ fn take_over(
     next.not_before = None;
     next.doubt = doubt;
     let closed = match task {
-        Task::LookUp => {
+        Task::LookUp | Task::Poll => {
             next.end = Some(record.end.clone().unwrap_or(unknown_end));
             None
         }
@@ -252,7 +278,7 @@ fn take_over(
         }
     };
     let claim = Claim::Won { record: Box::new(next.clone()), task };
-    Transition::write(claim, Write { effect: next, closed, evidence: None })
+    Transition::write(claim, Write { closed, ..Write::effect(next) })
 }
 
 impl EffectRecord {

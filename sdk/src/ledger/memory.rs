@@ -11,8 +11,9 @@ use super::{
     Change, Changed, Claim, ClaimRequest, EffectHistory, EffectRecord, Ledger, LedgerError, LedgerErrorKind,
     Owner, change, claim,
     identities::{Named, Resolved, resolve},
-    record::{Evidence, LedgerTime},
+    record::{Evidence, LedgerTime, Payload},
     transition::{Transition, Write},
+    unsettled::{Unsettled, UnsettledCursor, UnsettledPage, UnsettledQuery},
 };
 use crate::{clock, identity::EffectId};
 
@@ -29,6 +30,7 @@ pub(super) struct Kept {
     pub(super) effects: HashMap<EffectId, EffectHistory>,
     /// Further identities: the effect that each names, and its key-schema version.
     aliases: HashMap<EffectId, (EffectId, u32)>,
+    inputs: HashMap<EffectId, Payload>,
 }
 
 impl Default for MemoryLedger {
@@ -84,7 +86,8 @@ impl Kept {
     }
 
     pub(super) fn store<R>(&mut self, transition: Transition<R>) -> R {
-        if let Some(Write { effect, closed, evidence }) = transition.write {
+        if let Some(Write { effect, closed, evidence, input }) = transition.write {
+            self.inputs.extend(input.map(|input| (effect.id.clone(), input)));
             let history = self.effects.entry(effect.id.clone()).or_insert_with(|| EffectHistory {
                 effect: effect.clone(),
                 closed: Vec::new(),
@@ -101,6 +104,28 @@ impl Kept {
             history.evidence.extend(evidence);
         }
         transition.reply
+    }
+
+    /// Looks at every row: it is a ledger for tests.
+    fn unsettled(&self, query: &UnsettledQuery, now: LedgerTime) -> UnsettledPage {
+        let has_input = |record: &EffectRecord| self.inputs.contains_key(&record.id);
+        let due_at = |record: &EffectRecord| record.recovery_due_at(has_input(record));
+        let mut looked: Vec<_> = self
+            .effects
+            .values()
+            .map(|history| (UnsettledCursor::of(&history.effect), &history.effect))
+            .filter(|(at, record)| record.outcome.is_none() && query.after.is_none_or(|after| *at > after))
+            .filter(|(_, record)| !query.due_only || due_at(record).is_some())
+            .collect();
+        looked.sort_unstable_by_key(|(at, _)| *at);
+        let limit = usize::try_from(query.limit.max(1)).unwrap_or(usize::MAX);
+        let next = looked.get(limit).and_then(|_| looked.get(limit - 1)).map(|(at, _)| *at);
+        looked.truncate(limit);
+        let effects = looked.into_iter().map(|(_, record)| record);
+        let due = effects.filter(|record| !query.due_only || due_at(record).is_some_and(|at| at <= now));
+        let effects =
+            due.map(|record| Unsettled { effect: record.clone(), has_input: has_input(record) }).collect();
+        UnsettledPage { effects, next, now }
     }
 }
 
@@ -119,6 +144,17 @@ impl Ledger for MemoryLedger {
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
         self.with(|kept| kept.history(id).cloned())
+    }
+
+    async fn unsettled(&self, query: &UnsettledQuery) -> Result<UnsettledPage, LedgerError> {
+        self.with(|kept| kept.unsettled(query, clock::wall_ms()))
+    }
+
+    async fn input(&self, id: &EffectId) -> Result<Option<Payload>, LedgerError> {
+        self.with(|kept| {
+            let holder = kept.record(id).map_or(id, |record| &record.id);
+            kept.inputs.get(holder).cloned()
+        })
     }
 
     fn name(&self) -> &'static str {

@@ -17,6 +17,7 @@ pub mod record;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 pub mod transition;
+pub mod unsettled;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) mod writer;
 
@@ -29,7 +30,8 @@ pub use self::{
     claim::{Claim, ClaimRequest, Task},
     error::{LedgerError, LedgerErrorKind},
     memory::MemoryLedger,
-    record::{EffectHistory, EffectRecord},
+    record::{EffectHistory, EffectRecord, Payload},
+    unsettled::{Unsettled, UnsettledCursor, UnsettledPage, UnsettledQuery},
 };
 use crate::identity::EffectId;
 
@@ -71,6 +73,19 @@ pub trait Ledger: Send + Sync + std::fmt::Debug + 'static {
     /// [`LedgerError`].
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError>;
 
+    /// One page of the effects without an outcome, oldest first: those that are due for a recovery, or all. A page looks at
+    /// no more than [`limit`](UnsettledQuery::limit) effects, whatever it finds, and finds them by an index.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    async fn unsettled(&self, query: &UnsettledQuery) -> Result<UnsettledPage, LedgerError>;
+
+    /// The arguments that were stored with the effect's first claim; `None` where none were.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    async fn input(&self, id: &EffectId) -> Result<Option<Payload>, LedgerError>;
+
     /// Resolves when the effect may have changed, soon after another process stored that it is no longer in flight. It
     /// may resolve for no reason, and may miss a change, so callers look again from time to time whatever this does: every
     /// 250 ms at the latest, or every 2 s where [`announces`](Self::announces) says so. By default it never resolves.
@@ -109,6 +124,14 @@ impl<L: Ledger + ?Sized> Ledger for Arc<L> {
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
         (**self).read(id).await
+    }
+
+    async fn unsettled(&self, query: &UnsettledQuery) -> Result<UnsettledPage, LedgerError> {
+        (**self).unsettled(query).await
+    }
+
+    async fn input(&self, id: &EffectId) -> Result<Option<Payload>, LedgerError> {
+        (**self).input(id).await
     }
 
     async fn changed(&self, id: &EffectId) {

@@ -1,6 +1,6 @@
 //! What a judgement writes: the shape that every backend stores by compare-and-set.
 
-use super::record::{AttemptRecord, EffectRecord, Evidence};
+use super::record::{AttemptRecord, EffectRecord, Evidence, Payload};
 
 /// A judgement: what to answer, and what to store before answering.
 #[derive(Debug, Clone)]
@@ -23,11 +23,13 @@ pub struct Write {
     pub closed: Option<AttemptRecord>,
     /// Evidence to keep beside it.
     pub evidence: Option<Evidence>,
+    /// The arguments to keep with a new row.
+    pub input: Option<Payload>,
 }
 
 impl Write {
     pub(crate) fn effect(effect: EffectRecord) -> Self {
-        Self { effect, closed: None, evidence: None }
+        Self { effect, closed: None, evidence: None, input: None }
     }
 }
 

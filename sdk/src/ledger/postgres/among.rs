@@ -97,7 +97,7 @@ async fn first_claim(
     session: &mut Session,
 ) -> Result<Option<Result<Reply, LedgerError>>, Setback> {
     let first = claim::judge(None, request, CLOCK);
-    let mut rows: Vec<_> = first.write.iter().map(|write| encode::effect(&write.effect)).collect();
+    let mut rows: Vec<_> = first.write.iter().map(encode::first).collect();
     let answer = session
         .fetch(&sql::CLAIM_AMONG, |arguments| {
             EffectRow::add_to(&mut rows, Shape::One, sql::of_claim, arguments)?;

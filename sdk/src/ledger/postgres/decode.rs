@@ -154,7 +154,7 @@ fn outcome(row: &EffectRow<'_>) -> Read<Option<StoredOutcome>> {
     }))
 }
 
-fn payload(bytes: Bytes<'_>, codec: &Text<'_>) -> Read<Option<Payload>> {
+pub(super) fn payload(bytes: Bytes<'_>, codec: &Text<'_>) -> Read<Option<Payload>> {
     let Some(bytes) = bytes else { return Ok(None) };
     let codec = have(owned(codec, "payload_codec")?, "payload_codec")?;
     Ok(Some(Payload { codec, bytes: bytes.to_vec() }))

@@ -11,8 +11,11 @@ use super::{
 };
 use crate::{
     identity::EffectId,
-    ledger::record::{
-        AttemptRecord, AttemptToken, EffectRecord, Evidence, OutcomeBody, Payload, Place, StoredOutcome,
+    ledger::{
+        record::{
+            AttemptRecord, AttemptToken, EffectRecord, Evidence, OutcomeBody, Payload, Place, StoredOutcome,
+        },
+        transition::Write,
     },
 };
 
@@ -76,6 +79,15 @@ pub(super) fn effect(record: &EffectRecord) -> EffectRow<'_> {
         put_outcome(&mut row, outcome);
     }
     row
+}
+
+/// The row of a first claim, with the arguments that are stored with it.
+pub(super) fn first(write: &Write) -> EffectRow<'_> {
+    EffectRow {
+        input: write.input.as_ref().map(|input| input.bytes.as_slice()),
+        input_codec: write.input.as_ref().map(|input| escaped(&input.codec)),
+        ..effect(&write.effect)
+    }
 }
 
 fn put_end_and_doubt<'r>(row: &mut EffectRow<'r>, record: &'r EffectRecord) {

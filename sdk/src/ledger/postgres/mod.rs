@@ -30,6 +30,7 @@ mod table;
 mod tests;
 mod text;
 mod time;
+mod unsettled;
 mod writer;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -49,6 +50,7 @@ use self::{
 };
 use super::{
     Change, Changed, Claim, ClaimRequest, EffectHistory, Ledger, LedgerError, LedgerErrorKind, Owner,
+    Payload, UnsettledPage, UnsettledQuery,
     writer::{Intake, Queue, queue, serve},
 };
 use crate::identity::EffectId;
@@ -121,6 +123,18 @@ impl PostgresLedger {
         std::thread::Builder::new().name("effectual-postgres".into()).spawn(run).map_err(no_thread)?;
         opening.await.unwrap_or_else(|_| Err(closed(&target)))?;
         Ok(Self { handles: Mutex::new(Some(Handles { queue, reads })), target, signals, ended })
+    }
+
+    /// Asks on the reader's connection.
+    async fn ask<T>(
+        &self,
+        request: impl FnOnce(oneshot::Sender<Result<T, LedgerError>>) -> Request,
+    ) -> Result<T, LedgerError> {
+        let (reply, answer) = oneshot::channel();
+        let reads = self.handles()?.reads;
+        reads.send(request(reply)).await.map_err(|_| closed(&self.target))?;
+        drop(reads);
+        answer.await.map_err(|_| closed(&self.target))?
     }
 
     fn handles(&self) -> Result<Handles, LedgerError> {
@@ -201,11 +215,15 @@ impl Ledger for PostgresLedger {
     }
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
-        let (reply, answer) = oneshot::channel();
-        let reads = self.handles()?.reads;
-        reads.send(Request::Read(id.clone(), reply)).await.map_err(|_| closed(&self.target))?;
-        drop(reads);
-        answer.await.map_err(|_| closed(&self.target))?
+        self.ask(|reply| Request::Read(id.clone(), reply)).await
+    }
+
+    async fn unsettled(&self, query: &UnsettledQuery) -> Result<UnsettledPage, LedgerError> {
+        self.ask(|reply| Request::Unsettled(query.clone(), reply)).await
+    }
+
+    async fn input(&self, id: &EffectId) -> Result<Option<Payload>, LedgerError> {
+        self.ask(|reply| Request::Input(id.clone(), reply)).await
     }
 
     async fn changed(&self, id: &EffectId) {

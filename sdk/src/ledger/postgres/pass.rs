@@ -54,7 +54,7 @@ async fn judge_claims<'b>(
 ) -> Result<(), Setback> {
     let firsts: Vec<_> = claims.iter().map(|(_, request)| claim::judge(None, request, CLOCK)).collect();
     let writes = firsts.iter().filter_map(|first| first.write.as_ref());
-    let mut rows: Vec<_> = writes.map(|write| encode::effect(&write.effect)).collect();
+    let mut rows: Vec<_> = writes.map(encode::first).collect();
     let shape = Shape::of(&rows);
     let statement = if shape == Shape::One { &*sql::CLAIM_ONE } else { &*sql::CLAIM_MANY };
     let answer = session

@@ -1,4 +1,6 @@
-//! Reads of one effect with its history, in one snapshot; and what the ledger tells others.
+//! Reads, those of one effect with its history in one snapshot; and what the ledger tells others.
+
+use std::pin::Pin;
 
 use sqlx::{Arguments as _, Row as _, postgres::PgRow};
 use tokio::sync::{mpsc, oneshot};
@@ -15,19 +17,28 @@ use super::{
     signals::News,
     sql,
     table::{AttemptRow, EffectRow, EvidenceRow, Table},
+    unsettled,
 };
 use crate::{
     clock::{self, Moment, Until},
     identity::EffectId,
-    ledger::{EffectHistory, LedgerError, LedgerErrorKind},
+    ledger::{EffectHistory, LedgerError, LedgerErrorKind, Payload, UnsettledPage, UnsettledQuery},
 };
 
-pub(super) type Answer = Result<Option<EffectHistory>, LedgerError>;
+/// Where an answer goes.
+type Reply<T> = oneshot::Sender<Result<T, LedgerError>>;
+
+/// A question that is on its way.
+pub(super) type Asking<'s, T> = Pin<Box<dyn Future<Output = Result<T, Setback>> + Send + 's>>;
 
 /// What the reader's connection is for.
 pub(super) enum Request {
-    /// A read that waits for its answer.
-    Read(EffectId, oneshot::Sender<Answer>),
+    /// A read of one effect.
+    Read(EffectId, Reply<Option<EffectHistory>>),
+    /// A page of those without an outcome.
+    Unsettled(UnsettledQuery, Reply<UnsettledPage>),
+    /// The stored arguments of one.
+    Input(EffectId, Reply<Option<Payload>>),
     /// What all ledgers are to be told. It may get lost.
     Tell(News, Vec<Uuid>),
 }
@@ -36,12 +47,13 @@ pub(super) enum Request {
 pub(super) async fn serve(connector: Connector, mut requests: mpsc::Receiver<Request>) {
     let mut link = Link::new(connector, None);
     while let Some(request) = requests.recv().await {
+        // A caller that went away has no use for the answer.
         match request {
-            Request::Read(id, reply) => {
-                let answer = read(&mut link, &id).await;
-                // A caller that went away has no use for the answer.
-                drop(reply.send(answer));
+            Request::Read(id, reply) => drop(reply.send(read(&mut link, &id).await)),
+            Request::Unsettled(query, reply) => {
+                drop(reply.send(unsettled::read_page(&mut link, &query).await));
             }
+            Request::Input(id, reply) => drop(reply.send(unsettled::read_input(&mut link, &id).await)),
             Request::Tell(news, heads) => {
                 if tell(&mut link, news, &heads).await.is_err() {
                     link.lose();
@@ -60,11 +72,28 @@ async fn tell(link: &mut Link, news: News, heads: &[Uuid]) -> Result<(), Setback
         .unwrap_or_else(|| Err(Setback::timeout()))
 }
 
-async fn read(link: &mut Link, id: &EffectId) -> Answer {
+async fn read(link: &mut Link, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
+    let head = encode::head(id);
+    let found = patiently(link, |session| Box::pin(snapshot(session, head))).await?;
+    found.map(|snapshot| snapshot.as_history(id)).transpose()
+}
+
+/// Asks until there is an answer, within the ledger's patience.
+pub(super) async fn patiently<T>(
+    link: &mut Link,
+    ask: impl for<'s> Fn(&'s mut Session) -> Asking<'s, T>,
+) -> Result<T, LedgerError> {
     let patience = Until::new(Moment::now(), link.connector.patience);
     loop {
-        let error = match try_read(link, id, &patience).await {
-            Ok(snapshot) => return snapshot.map(|snapshot| snapshot.as_history(id)).transpose(),
+        let limit = patience.remaining();
+        let asked = match link.get().await {
+            Ok(session) => {
+                clock::within(limit, ask(session)).await.unwrap_or_else(|| Err(Setback::timeout()))
+            }
+            Err(error) => Err(error),
+        };
+        let error = match asked {
+            Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
         link.lose();
@@ -78,12 +107,6 @@ async fn read(link: &mut Link, id: &EffectId) -> Answer {
         }
         clock::sleep(link.connector.patience / 64).await;
     }
-}
-
-async fn try_read(link: &mut Link, id: &EffectId, patience: &Until) -> Result<Option<Snapshot>, Setback> {
-    let limit = patience.remaining();
-    let session = link.get().await?;
-    clock::within(limit, snapshot(session, encode::head(id))).await.unwrap_or_else(|| Err(Setback::timeout()))
 }
 
 struct Snapshot {

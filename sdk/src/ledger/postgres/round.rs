@@ -190,9 +190,12 @@ impl Held {
 pub(super) fn record_in(reply: &mut Reply) -> Option<&mut EffectRecord> {
     use crate::ledger::Changed;
     match reply {
-        Reply::Claim(Claim::Won { record, .. } | Claim::Settled(record) | Claim::Escaped(record)) => {
-            Some(record)
-        }
+        Reply::Claim(
+            Claim::Won { record, .. }
+            | Claim::Settled(record)
+            | Claim::Escaped(record)
+            | Claim::Released(record),
+        ) => Some(record),
         Reply::Change(Changed::Applied(record) | Changed::Stale(Some(record))) => Some(record),
         _ => None,
     }

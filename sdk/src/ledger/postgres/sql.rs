@@ -10,6 +10,7 @@ use super::{
     table::{AttemptRow, Column, EffectRow, EvidenceRow, Role, Shape, Table, TouchRow},
     time::{NOW, resolved_sql},
 };
+use crate::ledger::unsettled::sql::{NOT_BEFORE, RECOVERABLE, WAITING};
 
 /// Inserts the claims of effects that are not there, and reads the rows that are: a row a command, but for those that
 /// lost a race against a transaction that this statement's snapshot does not show.
@@ -41,6 +42,25 @@ pub(super) static VERSIONS: LazyLock<String> = LazyLock::new(|| {
         clock = clock()
     )
 });
+/// A page of effects without an outcome, behind the first claim at `$2` of the digest that begins with `$3`: at the most
+/// `$4` are looked at. One row an effect, and one row where there is none: the time, how many were looked at, time and
+/// digest of the last of them, whether its arguments are stored, and the columns of [`EffectRow`].
+pub(super) static UNSETTLED: LazyLock<String> = LazyLock::new(|| {
+    let halves = [RECOVERABLE, WAITING].map(|which| format!("SELECT * FROM ({}) AS half", looked(which)));
+    unsettled(&format!("SELECT * FROM ({}) AS either {OLDEST}", halves.join(" UNION ALL ")), "true")
+});
+/// [`UNSETTLED`], of those that a recovery moves on; those that are due are given.
+pub(super) static UNSETTLED_DUE: LazyLock<String> =
+    LazyLock::new(|| unsettled(&looked(RECOVERABLE), "looked.due_at <= clock.ms"));
+/// The arguments that are stored with an effect: the time, the bytes and their codec. `$2` holds the heads.
+pub(super) static INPUT: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "{clock} SELECT clock.ms, held.input, held.input_codec
+        FROM effectual_effects x JOIN effectual_effects held ON held.digest_head = {HOLDER} CROSS JOIN clock
+        WHERE x.digest_head = ANY ($2::uuid[])",
+        clock = clock()
+    )
+});
 /// Keeps touches of effects that are not written.
 pub(super) static TOUCH: LazyLock<String> = LazyLock::new(touch);
 /// The closed attempts of an effect, oldest first.
@@ -52,7 +72,7 @@ pub(super) static EVIDENCE: LazyLock<String> =
 
 /// The columns of a first claim.
 pub(super) fn of_claim(role: Role) -> bool {
-    matches!(role, Role::Key | Role::Fixed | Role::Kept)
+    matches!(role, Role::Key | Role::Fixed | Role::Given | Role::Kept)
 }
 
 /// The columns of a change, with what finds and compares the row.
@@ -73,8 +93,9 @@ fn is_inserted(role: Role) -> bool {
     matches!(role, Role::Key | Role::Fixed)
 }
 
-fn in_table(role: Role) -> bool {
-    role != Role::Guard
+/// The columns that are read with a row.
+fn in_row(role: Role) -> bool {
+    !matches!(role, Role::Guard | Role::Given)
 }
 
 /// `value` of each column that is kept, separated by commas.
@@ -171,8 +192,8 @@ fn claim(shape: Shape) -> String {
     let asked = given("asked", EffectRow::COLUMNS, of_claim, shape, &mut 1);
     let names = names(EffectRow::COLUMNS, of_claim);
     let values = values(EffectRow::COLUMNS, of_claim, "asked");
-    let nulls = list(EffectRow::COLUMNS, in_table, |column| format!("NULL::{}", column.sql));
-    let columns = list(EffectRow::COLUMNS, in_table, |column| format!("held.{}", column.name));
+    let nulls = list(EffectRow::COLUMNS, in_row, |column| format!("NULL::{}", column.sql));
+    let columns = list(EffectRow::COLUMNS, in_row, |column| format!("held.{}", column.name));
     // Looking first keeps a hit from waiting for whoever is writing the row, and from forming a row in vain.
     format!(
         "{clock}{asked}, inserted AS (
@@ -194,11 +215,36 @@ fn claim(shape: Shape) -> String {
 }
 
 fn read() -> String {
-    let columns = list(EffectRow::COLUMNS, in_table, |column| format!("held.{}", column.name));
+    let columns = list(EffectRow::COLUMNS, in_row, |column| format!("held.{}", column.name));
     format!(
         "{clock} SELECT clock.ms, NULL::uuid, NULL::boolean, x.digest_head, x.digest_tail, {columns}
         FROM effectual_effects x JOIN effectual_effects held ON held.digest_head = {HOLDER} CROSS JOIN clock
         WHERE x.digest_head = ANY ($2::uuid[])",
+        clock = clock(),
+    )
+}
+
+const OLDEST: &str = "ORDER BY created_at, digest_head LIMIT $4::bigint";
+
+/// One index from where the page begins, in its order.
+fn looked(which: &str) -> String {
+    let columns = names(EffectRow::COLUMNS, in_row);
+    format!(
+        "SELECT greatest(lease_until, {NOT_BEFORE}) AS due_at, input IS NOT NULL AS has_input, {columns}
+        FROM effectual_effects WHERE {which} AND (created_at, digest_head) > ($2::bigint, $3::uuid) {OLDEST}"
+    )
+}
+
+fn unsettled(looked: &str, is_asked_for: &str) -> String {
+    let columns = list(EffectRow::COLUMNS, in_row, |column| format!("looked.{}", column.name));
+    format!(
+        "{clock}, looked AS MATERIALIZED ({looked}), last AS (
+            SELECT created_at, digest_head, digest_tail FROM looked ORDER BY created_at DESC, digest_head DESC LIMIT 1
+        )
+        SELECT clock.ms, (SELECT count(*) FROM looked), last.created_at, last.digest_head, last.digest_tail,
+            looked.has_input, {columns}
+        FROM clock LEFT JOIN last ON true LEFT JOIN looked ON {is_asked_for}
+        ORDER BY looked.created_at, looked.digest_head",
         clock = clock(),
     )
 }
@@ -260,6 +306,6 @@ fn touch() -> String {
 }
 
 fn history(table: &str, columns: &[Column], order: &str) -> String {
-    let columns = names(columns, in_table);
+    let columns = names(columns, in_row);
     format!("SELECT {columns} FROM {table} WHERE digest_head = $1::uuid ORDER BY {order}")
 }

@@ -30,8 +30,11 @@ fn request() -> ClaimRequest {
         provider: Some("stripe".into()),
         provider_key: "key".into(),
         fingerprints: Vec::new(),
+        input: None,
         class: RecoveryClass::Resend,
+        can_perform: true,
         can_look_up: false,
+        can_poll: false,
         resend_window_ms: None,
         resend_quiet_ms: None,
         token: AttemptToken([1; 16]),
@@ -174,7 +177,7 @@ fn a_first_claim_sets_no_column_of_later() {
 #[test]
 fn the_tables_are_those_of_the_schema() {
     const SCHEMA: &str = include_str!("../../../migrations/postgres/0001_effects.sql");
-    let elsewhere = ["input", "input_codec", "seq"];
+    let elsewhere = ["seq"];
     let tables: [(&str, &[Column]); 4] = [
         ("effectual_effects", EffectRow::COLUMNS),
         ("effectual_attempts", AttemptRow::COLUMNS),

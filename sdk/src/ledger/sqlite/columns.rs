@@ -8,6 +8,10 @@ use sqlx::AssertSqlSafe;
 const FIXED: &str = "digest, tenant, key_version, operation, keying, readable, provider, provider_key, fingerprints, \
     created_at";
 
+/// Written with the first claim, and not read with the row. The order is that of
+/// [`bind_input`](super::row::bind_input).
+const GIVEN: &str = "input, input_codec";
+
 /// Written with every change. The order is that of [`bind_current`](super::row::bind_current).
 const CURRENT: &str = "first_send_at, state, fence, attempt, token, class, run, node, invocation, started_at, \
     lease_until, attempt_timeout_ms, ended_at, verdict, send_digest, key_taken, doubt_attempt, doubt_since, \
@@ -60,7 +64,7 @@ pub(super) struct Statements {
 
 impl Statements {
     pub(super) fn new() -> Self {
-        let (fixed, current, seen) = (count(FIXED), count(CURRENT), count(SEEN));
+        let (fixed, given, current, seen) = (count(FIXED), count(GIVEN), count(CURRENT), count(SEEN));
         let row = effect_columns("e.");
         let set: Vec<_> = names(CURRENT).map(|name| format!("{name} = v.{name}")).collect();
         let set = set.join(", ");
@@ -76,9 +80,9 @@ impl Statements {
                      CROSS JOIN effectual_effects AS e ON e.digest = coalesce(x.alias_of, x.digest)"
                 )
             }),
-            insert: Sized::new(fixed + current, |values| {
+            insert: Sized::new(fixed + given + current, |values| {
                 format!(
-                    "INSERT INTO effectual_effects ({FIXED}, {CURRENT})
+                    "INSERT INTO effectual_effects ({FIXED}, {GIVEN}, {CURRENT})
                      SELECT * FROM (VALUES {values}) WHERE column1 IS NOT NULL
                      ON CONFLICT (digest) DO NOTHING RETURNING digest"
                 )

@@ -15,6 +15,7 @@ mod read;
 mod row;
 mod settings;
 mod thread;
+mod unsettled;
 mod writing;
 
 use std::{
@@ -29,7 +30,7 @@ use tokio::sync::watch;
 pub use self::settings::SqliteLedgerBuilder;
 use super::{
     Change, Changed, Claim, ClaimRequest, EffectHistory, Ledger, LedgerError, LedgerErrorKind, Owner,
-    writer::Queue,
+    Payload, UnsettledPage, UnsettledQuery, writer::Queue,
 };
 use crate::identity::EffectId;
 
@@ -111,7 +112,15 @@ impl Ledger for SqliteLedger {
     }
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
-        self.ends()?.reads.read(id).await
+        self.ends()?.reads.ask(|reply| read::Question::History(id.clone(), reply)).await
+    }
+
+    async fn unsettled(&self, query: &UnsettledQuery) -> Result<UnsettledPage, LedgerError> {
+        self.ends()?.reads.ask(|reply| read::Question::Unsettled(query.clone(), reply)).await
+    }
+
+    async fn input(&self, id: &EffectId) -> Result<Option<Payload>, LedgerError> {
+        self.ends()?.reads.ask(|reply| read::Question::Input(id.clone(), reply)).await
     }
 
     fn name(&self) -> &'static str {

@@ -1,4 +1,4 @@
-//! Reads of whole histories, on a connection that never writes.
+//! Reads, on a connection that never writes.
 
 use std::sync::Arc;
 
@@ -10,24 +10,34 @@ use super::{
     error::Failure,
     row::{self, Columns, unreadable},
     settings::Settings,
+    unsettled,
 };
 use crate::{
     clock::{Moment, Until},
     identity::EffectId,
-    ledger::{EffectHistory, LedgerError, LedgerErrorKind},
+    ledger::{EffectHistory, LedgerError, LedgerErrorKind, Payload, UnsettledPage, UnsettledQuery},
 };
 
 /// How many reads may wait; a caller beyond that waits for room.
 const READS_MAX: usize = 1024;
 
-type Answer = Result<Option<EffectHistory>, LedgerError>;
+type Answer<T> = Result<T, LedgerError>;
+type Reply<T> = oneshot::Sender<Answer<T>>;
+
+/// What is asked, and where the answer goes.
+#[derive(Debug)]
+pub(super) enum Question {
+    History(EffectId, Reply<Option<EffectHistory>>),
+    Unsettled(UnsettledQuery, Reply<UnsettledPage>),
+    Input(EffectId, Reply<Option<Payload>>),
+}
 
 /// The callers' end.
 #[derive(Debug, Clone)]
-pub(super) struct Reads(mpsc::Sender<(EffectId, oneshot::Sender<Answer>)>);
+pub(super) struct Reads(mpsc::Sender<Question>);
 
 /// The reader's end.
-pub(super) type Asked = mpsc::Receiver<(EffectId, oneshot::Sender<Answer>)>;
+pub(super) type Asked = mpsc::Receiver<Question>;
 
 pub(super) fn queue() -> (Reads, Asked) {
     let (sender, receiver) = mpsc::channel(READS_MAX);
@@ -35,45 +45,73 @@ pub(super) fn queue() -> (Reads, Asked) {
 }
 
 impl Reads {
-    pub(super) async fn read(&self, id: &EffectId) -> Answer {
+    pub(super) async fn ask<T>(&self, question: impl FnOnce(Reply<T>) -> Question) -> Answer<T> {
         let closed = || LedgerError::new(LedgerErrorKind::Closed, "its reader has ended");
         let (reply, answer) = oneshot::channel();
-        self.0.send((id.clone(), reply)).await.map_err(|_| closed())?;
+        self.0.send(question(reply)).await.map_err(|_| closed())?;
         answer.await.map_err(|_| closed())?
     }
 }
 
 /// Answers reads until every caller's end is dropped. A caller that goes away leaves no transaction open.
 pub(super) async fn serve(settings: Arc<Settings>, mut asked: Asked) {
-    let statement = Statement::new();
-    let mut conn: Option<SqliteConnection> = None;
-    while let Some((id, reply)) = asked.recv().await {
-        let answer = patiently(&settings, &statement, &mut conn, &id).await;
+    let (statement, pages) = (Statement::new(), unsettled::Statements::new());
+    let mut reader = Reader { settings: &settings, conn: None };
+    while let Some(question) = asked.recv().await {
         // A caller that went away has no use for the answer.
-        drop(reply.send(answer));
+        match question {
+            Question::History(id, reply) => {
+                let answer = reader.patiently(async |conn| history(conn, &statement, &id).await).await;
+                drop(reply.send(answer));
+            }
+            Question::Unsettled(query, reply) => {
+                let ask = async |conn: &mut _| unsettled::page(conn, &pages, &query, settings.now()).await;
+                drop(reply.send(reader.patiently(ask).await));
+            }
+            Question::Input(id, reply) => {
+                let answer = reader.patiently(async |conn| unsettled::input(conn, &id).await).await;
+                drop(reply.send(answer));
+            }
+        }
     }
-    if let Some(conn) = conn {
+    if let Some(conn) = reader.conn {
         drop(conn.close().await);
     }
 }
 
-async fn patiently(
-    settings: &Settings,
-    statement: &Statement,
-    conn: &mut Option<SqliteConnection>,
-    id: &EffectId,
-) -> Answer {
-    let patience = Until::new(Moment::now(), settings.busy_patience);
-    loop {
-        let error = match history(settings, statement, conn, id).await {
-            Ok(answer) => return answer,
-            Err(error) => error,
-        };
-        *conn = None;
-        let failure = Failure::of("reading", &settings.path, &error);
-        if !failure.busy || patience.is_past() {
-            return Err(failure.error());
+struct Reader<'a> {
+    settings: &'a Settings,
+    conn: Option<SqliteConnection>,
+}
+
+impl Reader<'_> {
+    async fn patiently<T>(
+        &mut self,
+        mut ask: impl AsyncFnMut(&mut SqliteConnection) -> sqlx::Result<Answer<T>>,
+    ) -> Answer<T> {
+        let patience = Until::new(Moment::now(), self.settings.busy_patience);
+        loop {
+            let asked = match self.connected().await {
+                Ok(conn) => ask(conn).await,
+                Err(error) => Err(error),
+            };
+            let error = match asked {
+                Ok(answer) => return answer,
+                Err(error) => error,
+            };
+            self.conn = None;
+            let failure = Failure::of("reading", &self.settings.path, &error);
+            if !failure.busy || patience.is_past() {
+                return Err(failure.error());
+            }
         }
+    }
+
+    async fn connected(&mut self) -> sqlx::Result<&mut SqliteConnection> {
+        Ok(match &mut self.conn {
+            Some(conn) => conn,
+            conn => conn.insert(self.settings.connect_read_only().await?),
+        })
     }
 }
 
@@ -103,15 +141,10 @@ impl Statement {
 
 /// One snapshot of the row, its closed attempts and its evidence.
 async fn history(
-    settings: &Settings,
+    conn: &mut SqliteConnection,
     statement: &Statement,
-    conn: &mut Option<SqliteConnection>,
     id: &EffectId,
-) -> sqlx::Result<Answer> {
-    let conn = match conn {
-        Some(conn) => conn,
-        None => conn.insert(settings.connect_read_only().await?),
-    };
+) -> sqlx::Result<Answer<Option<EffectHistory>>> {
     let digest = &id.digest()[..];
     let mut snapshot = conn.begin().await?;
     let effect = sqlx::query(sqlx::AssertSqlSafe(Arc::clone(&statement.effect)))

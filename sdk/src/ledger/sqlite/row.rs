@@ -32,6 +32,11 @@ impl<'r> Columns<'r> {
         Self { row, next: 0 }
     }
 
+    /// The columns behind the first `count`.
+    pub(super) fn behind(row: &'r SqliteRow, count: usize) -> Self {
+        Self { row, next: count }
+    }
+
     pub(super) fn get<T: Decode<'r, Sqlite> + Type<Sqlite>>(&mut self) -> Result<T, LedgerError> {
         let index = self.next;
         self.next += 1;
@@ -169,7 +174,7 @@ fn accepted(columns: &mut Columns<'_>) -> Result<Option<AcceptedHandle>, LedgerE
     Ok(Some(AcceptedHandle { handle, poll_after: needed(poll_after)? }))
 }
 
-fn payload(columns: &mut Columns<'_>) -> Result<Option<Payload>, LedgerError> {
+pub(super) fn payload(columns: &mut Columns<'_>) -> Result<Option<Payload>, LedgerError> {
     let bytes: Option<Vec<u8>> = columns.get()?;
     let codec: Option<String> = columns.get()?;
     let Some(bytes) = bytes else { return Ok(None) };
@@ -212,6 +217,11 @@ pub(super) fn bind_fixed<'q>(query: Bound<'q>, record: &'q EffectRecord) -> Boun
         .bind(&record.provider_key)
         .bind(fingerprints)
         .bind(record.created_at)
+}
+
+/// Binds the arguments that are stored with the first claim.
+pub(super) fn bind_input<'q>(query: Bound<'q>, input: Option<&'q Payload>) -> Bound<'q> {
+    query.bind(input.map(|input| &input.bytes[..])).bind(input.map(|input| input.codec.as_str()))
 }
 
 /// Binds what a compare-and-set compares.

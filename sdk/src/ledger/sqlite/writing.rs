@@ -68,17 +68,18 @@ pub(super) async fn store(
     for (position, judged) in judged.iter().enumerate() {
         match (&judged.write, &judged.seen) {
             (Some(write), _) if !once.insert(&write.effect.id) => drop(repeated.insert(position)),
-            (Some(write), None) => fresh.push(&write.effect),
+            (Some(write), None) => fresh.push(write),
             (Some(write), Some(seen)) => changed.push((&write.effect, seen)),
             (None, _) => {}
         }
     }
     let mut stored = HashSet::new();
-    for records in fresh.chunks(ROWS_MAX) {
-        let query = sqlx::query(statements.insert.of(records.len()));
-        let query = records
-            .iter()
-            .fold(query, |query, record| row::bind_current(row::bind_fixed(query, record), record));
+    for writes in fresh.chunks(ROWS_MAX) {
+        let query = sqlx::query(statements.insert.of(writes.len()));
+        let query = writes.iter().fold(query, |query, write| {
+            let query = row::bind_input(row::bind_fixed(query, &write.effect), write.input.as_ref());
+            row::bind_current(query, &write.effect)
+        });
         collect(conn, query, &mut stored).await?;
     }
     for records in changed.chunks(ROWS_MAX) {

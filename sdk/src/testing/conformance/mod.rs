@@ -15,6 +15,7 @@ pub mod recovery;
 pub mod settling;
 mod support;
 pub mod takeover;
+pub mod unsettled;
 
 use std::{pin::Pin, sync::Arc};
 
@@ -128,6 +129,16 @@ rules! {
         an_accepted_effect_is_not_submitted_again,
         an_unknown_end_escapes_and_keeps_what_was_sent,
         a_labelled_claim_keeps_its_lease,
+    }
+    unsettled {
+        pages_list_every_unsettled_effect_once,
+        a_claim_is_due_when_its_lease_has_ended,
+        a_doubt_is_due_unless_it_is_held,
+        a_released_effect_is_due_where_its_arguments_are_stored,
+        an_accepted_effect_is_due_when_it_is_to_be_asked,
+        who_cannot_perform_opens_no_attempt,
+        what_is_found_absent_is_released,
+        a_poll_is_a_claim,
     }
     concurrency {
         of_64_claims_at_once_one_wins,
