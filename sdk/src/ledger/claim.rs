@@ -252,7 +252,7 @@ fn take_over(
         }
     };
     let claim = Claim::Won { record: Box::new(next.clone()), task };
-    Transition::write(claim, Write { effect: next, closed, evidence: None })
+    Transition::write(claim, Write { closed, ..Write::effect(next) })
 }
 
 impl EffectRecord {

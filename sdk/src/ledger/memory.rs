@@ -9,9 +9,10 @@ use async_trait::async_trait;
 
 use super::{
     Change, Changed, Claim, ClaimRequest, EffectHistory, EffectRecord, Ledger, LedgerError, LedgerErrorKind,
-    Owner, change, claim,
+    Owner, ResolutionReply, ResolutionRequest, change, claim,
     identities::{Named, Resolved, resolve},
     record::{Evidence, LedgerTime},
+    resolution,
     transition::{Transition, Write},
 };
 use crate::{clock, identity::EffectId};
@@ -84,11 +85,12 @@ impl Kept {
     }
 
     pub(super) fn store<R>(&mut self, transition: Transition<R>) -> R {
-        if let Some(Write { effect, closed, evidence }) = transition.write {
+        if let Some(Write { effect, closed, evidence, audit }) = transition.write {
             let history = self.effects.entry(effect.id.clone()).or_insert_with(|| EffectHistory {
                 effect: effect.clone(),
                 closed: Vec::new(),
                 evidence: Vec::new(),
+                audit: Vec::new(),
             });
             history.effect = effect;
             history.closed.extend(closed);
@@ -99,6 +101,7 @@ impl Kept {
             };
             let evidence = evidence.filter(|evidence| !known(evidence));
             history.evidence.extend(evidence);
+            history.audit.extend(audit);
         }
         transition.reply
     }
@@ -113,6 +116,13 @@ impl Ledger for MemoryLedger {
     async fn change(&self, owner: &Owner, change: &Change) -> Result<Changed, LedgerError> {
         self.with(|kept| {
             let transition = change::judge(kept.record(&owner.id), owner, change, clock::wall_ms());
+            kept.store(transition)
+        })
+    }
+
+    async fn resolve(&self, request: &ResolutionRequest) -> Result<ResolutionReply, LedgerError> {
+        self.with(|kept| {
+            let transition = resolution::judge(kept.record(&request.id), request, clock::wall_ms());
             kept.store(transition)
         })
     }

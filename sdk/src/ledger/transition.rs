@@ -1,6 +1,9 @@
 //! What a judgement writes: the shape that every backend stores by compare-and-set.
 
-use super::record::{AttemptRecord, EffectRecord, Evidence};
+use super::{
+    audit::AuditEntry,
+    record::{AttemptRecord, EffectRecord, Evidence},
+};
 
 /// A judgement: what to answer, and what to store before answering.
 #[derive(Debug, Clone)]
@@ -23,11 +26,13 @@ pub struct Write {
     pub closed: Option<AttemptRecord>,
     /// Evidence to keep beside it.
     pub evidence: Option<Evidence>,
+    /// What an operator did, whose doing this write is.
+    pub audit: Option<AuditEntry>,
 }
 
 impl Write {
     pub(crate) fn effect(effect: EffectRecord) -> Self {
-        Self { effect, closed: None, evidence: None }
+        Self { effect, closed: None, evidence: None, audit: None }
     }
 }
 

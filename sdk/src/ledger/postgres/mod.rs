@@ -49,6 +49,7 @@ use self::{
 };
 use super::{
     Change, Changed, Claim, ClaimRequest, EffectHistory, Ledger, LedgerError, LedgerErrorKind, Owner,
+    ResolutionReply, ResolutionRequest,
     writer::{Intake, Queue, queue, serve},
 };
 use crate::identity::EffectId;
@@ -198,6 +199,10 @@ impl Ledger for PostgresLedger {
 
     async fn change(&self, owner: &Owner, change: &Change) -> Result<Changed, LedgerError> {
         self.handles()?.queue.change(owner, change).await
+    }
+
+    async fn resolve(&self, request: &ResolutionRequest) -> Result<ResolutionReply, LedgerError> {
+        self.handles()?.queue.resolve(request).await
     }
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
