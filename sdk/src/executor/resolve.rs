@@ -81,6 +81,8 @@ impl Resolution {
         size_max: usize,
     ) -> Result<Action, ResolveErrorKind> {
         let (retain_ms, despite_evidence) = (millis(retention), self.despite_evidence);
+        let delay = settings.map_or(SETTLE_DELAY_UNKNOWN, |settings| settings.settle_delay);
+        let settle_delay_ms = millis(delay);
         match &self.found {
             Finding::Done(OutcomeBody::Absent(AbsentReason::Unencodable)) => Err(ResolveErrorKind::NoValue),
             Finding::Done(OutcomeBody::Payload(payload)) if payload.bytes.len() > size_max => {
@@ -89,12 +91,10 @@ impl Resolution {
             Finding::Done(body) => Ok(Action::Done { body: body.clone(), retain_ms }),
             Finding::Refused(reason) if reason.bytes.len() > REASON_MAX => Err(ResolveErrorKind::NoValue),
             Finding::Refused(reason) => {
-                Ok(Action::Refused { reason: reason.clone(), retain_ms, despite_evidence })
+                let reason = reason.clone();
+                Ok(Action::Refused { reason, settle_delay_ms, retain_ms, despite_evidence })
             }
-            Finding::NeverHappened => {
-                let delay = settings.map_or(SETTLE_DELAY_UNKNOWN, |settings| settings.settle_delay);
-                Ok(Action::NeverHappened { settle_delay_ms: millis(delay), despite_evidence })
-            }
+            Finding::NeverHappened => Ok(Action::NeverHappened { settle_delay_ms, despite_evidence }),
         }
     }
 }
@@ -107,7 +107,8 @@ pub enum ResolveErrorKind {
     NotFound,
     /// An executor is authorised to act. Ask again after [`ResolveError::retry_after`], the rest of its lease.
     InFlight,
-    /// A request of an attempt in doubt may still arrive at the provider, so "never happened" cannot be known yet. Look at
+    /// A request of an attempt in doubt may still arrive at the provider, so that neither "refused" nor "never
+    /// happened" can be known yet. Look at
     /// the provider again after [`ResolveError::retry_after`], then ask again.
     NotYet,
     /// Its attempts are known not to have performed it. There is nothing to resolve: the next call performs it.
@@ -213,7 +214,7 @@ impl Executor {
     /// in the effect's [audit](crate::ledger::EffectHistory::audit); the next call follows the resolution. Gives the row as
     /// stored. Works on every effect of the ledger, also of operations that this program does not have.
     ///
-    /// "Never happened" is refused with [`NotYet`](ResolveErrorKind::NotYet) until no request of an attempt in doubt can
+    /// "Refused" and "never happened" are turned down with [`NotYet`](ResolveErrorKind::NotYet) until no request of an attempt in doubt can
     /// arrive any more: its lease, its timeout and the provider's settle delay are over. For an operation that this
     /// program does not have, that delay is taken to be 60 s.
     ///

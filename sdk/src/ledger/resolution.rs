@@ -110,6 +110,8 @@ pub enum Action {
     Refused {
         /// The operator's reason, under [`REASON_CODEC`].
         reason: Payload,
+        /// As for [`NeverHappened`](Self::NeverHappened): it could still be performed, and be opened again later.
+        settle_delay_ms: i64,
         /// How long the outcome is kept, in milliseconds.
         retain_ms: i64,
         /// Also where an attempt said later that it had performed it.
@@ -206,10 +208,12 @@ fn keeps_from_resolving(record: &EffectRecord, action: &Action, now: LedgerTime)
         {
             Some(ResolutionReply::AgainstEvidence)
         }
-        Action::NeverHappened { settle_delay_ms, .. } => {
+        Action::Refused { settle_delay_ms, .. } | Action::NeverHappened { settle_delay_ms, .. } => {
             let own = record.lease_until.saturating_add(record.attempt_timeout_ms);
             let acts_until = doubt.map_or(own, |doubt| doubt.acts_until);
-            let delay_ms = acts_until.saturating_add(*settle_delay_ms).saturating_sub(now);
+            // Until the end of that millisecond.
+            let quiet_from = acts_until.saturating_add(*settle_delay_ms).saturating_add(1);
+            let delay_ms = quiet_from.saturating_sub(now);
             (delay_ms > 0).then_some(ResolutionReply::NotYet { delay_ms })
         }
         _ => None,
