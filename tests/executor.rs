@@ -16,6 +16,8 @@ mod effects;
 mod hostile;
 #[path = "executor/life.rs"]
 mod life;
+#[path = "executor/operators.rs"]
+mod operators;
 #[path = "executor/outages.rs"]
 mod outages;
 #[path = "executor/outcomes.rs"]

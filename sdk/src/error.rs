@@ -75,6 +75,7 @@ struct Inner<E> {
     retry_after: Option<Duration>,
     handle: Option<String>,
     detail: Option<Cow<'static, str>>,
+    operator_reason: Option<String>,
     source: Option<Box<dyn Error + Send + Sync>>,
     replayed: bool,
 }
@@ -92,6 +93,7 @@ impl<E> EffectError<E> {
             retry_after: None,
             handle: None,
             detail: None,
+            operator_reason: None,
             source: None,
             replayed: false,
         }))
@@ -130,6 +132,11 @@ impl<E> EffectError<E> {
 
     pub(crate) fn with_handle(mut self, handle: String) -> Self {
         self.0.handle = Some(handle);
+        self
+    }
+
+    pub(crate) fn with_operator_reason(mut self, reason: String) -> Self {
+        self.0.operator_reason = Some(reason);
         self
     }
 
@@ -194,6 +201,12 @@ impl<E> EffectError<E> {
         self.0.handle.as_deref()
     }
 
+    /// The reason of the operator who resolved the effect as refused: then there is no [`error`](Self::error).
+    #[must_use]
+    pub fn operator_reason(&self) -> Option<&str> {
+        self.0.operator_reason.as_deref()
+    }
+
     /// Whether the provider was called.
     #[must_use]
     pub fn provider_called(&self) -> ProviderCalled {
@@ -219,12 +232,15 @@ impl<E> EffectError<E> {
 
     /// The error of an outer effect for this error of an inner one.
     pub(crate) fn nest<F: Failure + From<E>>(self) -> EffectError<F> {
-        let Inner { kind, verdict, called, error, retry_after, handle, detail, source, .. } = *self.0;
+        let Inner {
+            kind, verdict, called, error, retry_after, handle, detail, operator_reason, source, ..
+        } = *self.0;
         let mut outer = EffectError::new(kind).with_retry_after(retry_after).with_called(called);
         outer.0.verdict = verdict;
         outer.0.error = error.map(F::from);
         outer.0.handle = handle;
         outer.0.detail = Some(detail.unwrap_or(Cow::Borrowed("an effect inside this one ended so")));
+        outer.0.operator_reason = operator_reason;
         outer.0.source = source;
         outer
     }

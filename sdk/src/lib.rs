@@ -23,7 +23,7 @@ pub use effectual_macros::{Failure, Fingerprint, Identity, effect};
 pub use error::{EffectError, ErrorKind, ProviderCalled};
 pub use executor::{
     ConfigError, Drained, EffectScope, Executor, ExecutorBuilder, NodeExecution, NodeScope, Receipt,
-    RunScope, TenantScope,
+    Resolution, ResolveError, ResolveErrorKind, RunScope, TenantScope,
 };
 pub use expansion::{Attached, Call};
 pub use failure::{Argument, Failure, Found, Nested, Never, OrFail, Outcome, Verdict};
@@ -32,7 +32,7 @@ pub use identity::{EffectId, Fingerprint, Identity, InvocationId, NodeId, RunId,
 pub use ledger::postgres::PostgresLedger;
 #[cfg(feature = "sqlite")]
 pub use ledger::sqlite::SqliteLedger;
-pub use ledger::{Ledger, LedgerError, LedgerErrorKind, MemoryLedger};
+pub use ledger::{Ledger, LedgerError, LedgerErrorKind, MemoryLedger, resolution::By};
 pub use provider::{LookUp, Profile, Provider, SendPermit, SendRefused};
 
 /// What an effect returns: its value, or an [`EffectError`] around its own error type.

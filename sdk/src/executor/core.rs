@@ -94,6 +94,16 @@ impl Core {
         Ok(all.entry(descriptor.operation).or_insert(settings).clone())
     }
 
+    /// The settings of an operation by its name; `None` where this program does not have it.
+    pub(crate) fn settings_of(&self, operation: &str) -> Option<Arc<Settings>> {
+        self.settings.read().unwrap_or_else(PoisonError::into_inner).get(operation).cloned()
+    }
+
+    /// What holds for operations that say nothing else.
+    pub(crate) fn defaults(&self) -> &Defaults {
+        &self.defaults
+    }
+
     /// A provider whose effects are reconciled must be there to be asked, unless the attribute names a path.
     fn check_look_up(&self, settings: &Settings) -> Result<(), ConfigError> {
         let descriptor = settings.descriptor;

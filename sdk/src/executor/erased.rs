@@ -12,6 +12,7 @@ use crate::{
     ledger::{
         LedgerError,
         record::{AbsentReason, OutcomeBody, Payload},
+        resolution::REASON_CODEC,
     },
 };
 
@@ -167,20 +168,27 @@ pub(crate) fn call_result<T: Outcome, E: Failure>(end: CallEnd) -> crate::Result
         }
         CallEnd::Success { body: OutcomeBody::Absent(reason), .. } => Err(absent(reason)),
         CallEnd::Refusal { body, replayed } => {
-            let error = match &body {
-                OutcomeBody::Payload(payload) => decode::<E>(payload),
-                OutcomeBody::Absent(_) => None,
-            };
-            let refused = EffectError::new(ErrorKind::Refused);
-            let refused = match error {
-                Some(error) => refused.with_error(error),
-                None => {
-                    refused.with_detail("the stored refusal does not decode as this function's error type")
-                }
-            };
+            let refused = refusal(body);
             Err(if replayed { refused.with_replayed().with_called(ProviderCalled::No) } else { refused })
         }
         CallEnd::Error(error) => Err(error.typed()),
+    }
+}
+
+/// A refusal by the provider, or by an operator.
+fn refusal<E: Failure>(body: OutcomeBody) -> EffectError<E> {
+    let refused = EffectError::new(ErrorKind::Refused);
+    let payload = match body {
+        OutcomeBody::Payload(payload) => Some(payload),
+        OutcomeBody::Absent(_) => None,
+    };
+    if let Some(payload) = payload.as_ref().filter(|payload| payload.codec == REASON_CODEC) {
+        let reason = String::from_utf8_lossy(&payload.bytes).into_owned();
+        return refused.with_operator_reason(reason).with_detail("an operator resolved it so");
+    }
+    match payload.as_ref().and_then(decode::<E>) {
+        Some(error) => refused.with_error(error),
+        None => refused.with_detail("the stored refusal does not decode as this function's error type"),
     }
 }
 

@@ -18,7 +18,7 @@ const AFTER_DEADLINE: Duration = Duration::from_secs(5);
 /// Performs effects: one for each ledger and process. Clones share everything.
 #[derive(Clone)]
 pub struct Executor {
-    core: Arc<Core>,
+    pub(super) core: Arc<Core>,
 }
 
 /// What a drain came to.
@@ -55,7 +55,8 @@ impl Executor {
         Ok(TenantScope(Scope::new(self.core.clone(), tenant.try_into()?)))
     }
 
-    /// Everything that the ledger knows of one effect: attempts, doubt, evidence. `None` if it was never claimed. Where its
+    /// Everything that the ledger knows of one effect: attempts, doubt, evidence, and what
+    /// operators did. `None` if it was never claimed. Where its
     /// [key has changed](crate::identity#changing-a-key), any of its identities finds it.
     ///
     /// # Errors

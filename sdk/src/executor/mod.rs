@@ -16,6 +16,7 @@ mod look_up;
 mod perform;
 mod progress;
 mod receipt;
+mod resolve;
 mod scope;
 mod settings;
 mod wait;
@@ -32,6 +33,7 @@ pub use self::{
     builder::ExecutorBuilder,
     handle::{Drained, Executor},
     receipt::Receipt,
+    resolve::{Resolution, ResolveError, ResolveErrorKind},
     scope::{EffectScope, NodeExecution, NodeScope, RunScope, TenantScope},
     settings::ConfigError,
 };

@@ -3,8 +3,8 @@
 
 use super::{
     record::{
-        AcceptedHandle, AttemptEnd, AttemptToken, AttemptVerdict, EffectRecord, Evidence, Fence, LedgerTime,
-        OutcomeBody, OutcomeKind, State, StoredOutcome,
+        AcceptedHandle, AttemptEnd, AttemptToken, AttemptVerdict, Doubt, EffectRecord, Evidence, Fence,
+        LedgerTime, OutcomeBody, OutcomeKind, State, StoredOutcome,
     },
     transition::{Transition, Write},
 };
@@ -385,10 +385,31 @@ fn stale(record: &EffectRecord, owner: &Owner, change: &Change, now: LedgerTime)
         return Transition::read(reply);
     };
     let mut next = record.next();
-    let late_success = evidence.verdict == AttemptVerdict::Performed;
-    next.late_success |= late_success;
-    next.double_suspected |= late_success && record.outcome.as_ref().is_some_and(is_success_of_its_own);
+    if evidence.verdict == AttemptVerdict::Performed {
+        next.late_success = true;
+        // An outcome of the same attempt, found by a look-up or given by an operator, is the same success.
+        let others = record.outcome.as_ref().filter(|_| owner.attempt != record.attempt);
+        next.double_suspected |= others.is_some_and(is_success_of_its_own);
+        if record.state != State::Completed && record.doubt.is_none() {
+            doubt_again(&mut next, owner, now);
+        }
+    }
     Transition::write(reply, Write { evidence: Some(evidence), ..Write::effect(next) })
+}
+
+/// What a look-up or an operator took for not performed was performed after all: no attempt may start as if it were not.
+fn doubt_again(next: &mut EffectRecord, owner: &Owner, now: LedgerTime) {
+    next.doubt = Some(Doubt {
+        attempt: owner.attempt,
+        // The provider's window has been running since then at the earliest.
+        since: next.created_at,
+        class: next.class,
+        acts_until: now,
+        send_digest: None,
+    });
+    if next.state == State::Released {
+        next.state = State::Escaped;
+    }
 }
 
 /// Whether an outcome says that its own attempt performed the effect, and not that an earlier request had.

@@ -50,7 +50,7 @@ fn seed() -> u64 {
 fn no_life_of_an_effect_breaks_a_rule() {
     let seed = seed();
     println!("EFFECTUAL_SEED={seed}");
-    let (mut completed, mut looked_up, mut second_attempts) = (0, 0, 0);
+    let (mut completed, mut looked_up, mut second_attempts, mut resolved) = (0, 0, 0, 0);
     for life in 0..LIVES {
         let mut world = World::new(Random(seed.wrapping_add(life)));
         for _ in 0..STEPS {
@@ -58,10 +58,17 @@ fn no_life_of_an_effect_breaks_a_rule() {
         }
         completed += u64::from(world.is_completed());
         looked_up += u64::from(world.looked_up);
+        resolved += u64::from(world.resolved);
         second_attempts += u64::from(world.attempts() > 1);
     }
     // A model whose effects never get anywhere checks nothing.
-    for (what, count) in [("completed", completed), ("looked up", looked_up), ("retried", second_attempts)] {
+    let counts = [
+        ("completed", completed),
+        ("looked up", looked_up),
+        ("retried", second_attempts),
+        ("resolved", resolved),
+    ];
+    for (what, count) in counts {
         assert!(count > LIVES / 20, "only {count} of {LIVES} lives were {what}");
     }
 }

@@ -9,9 +9,10 @@ use async_trait::async_trait;
 
 use super::{
     Change, Changed, Claim, ClaimRequest, EffectHistory, EffectRecord, Ledger, LedgerError, LedgerErrorKind,
-    Owner, change, claim,
+    Owner, ResolutionReply, ResolutionRequest, change, claim,
     identities::{Named, Resolved, resolve},
     record::{Evidence, LedgerTime, Payload},
+    resolution,
     transition::{Transition, Write},
     unsettled::{Unsettled, UnsettledCursor, UnsettledPage, UnsettledQuery},
 };
@@ -86,12 +87,13 @@ impl Kept {
     }
 
     pub(super) fn store<R>(&mut self, transition: Transition<R>) -> R {
-        if let Some(Write { effect, closed, evidence, input }) = transition.write {
+        if let Some(Write { effect, closed, evidence, input, audit }) = transition.write {
             self.inputs.extend(input.map(|input| (effect.id.clone(), input)));
             let history = self.effects.entry(effect.id.clone()).or_insert_with(|| EffectHistory {
                 effect: effect.clone(),
                 closed: Vec::new(),
                 evidence: Vec::new(),
+                audit: Vec::new(),
             });
             history.effect = effect;
             history.closed.extend(closed);
@@ -102,6 +104,7 @@ impl Kept {
             };
             let evidence = evidence.filter(|evidence| !known(evidence));
             history.evidence.extend(evidence);
+            history.audit.extend(audit);
         }
         transition.reply
     }
@@ -138,6 +141,13 @@ impl Ledger for MemoryLedger {
     async fn change(&self, owner: &Owner, change: &Change) -> Result<Changed, LedgerError> {
         self.with(|kept| {
             let transition = change::judge(kept.record(&owner.id), owner, change, clock::wall_ms());
+            kept.store(transition)
+        })
+    }
+
+    async fn resolve(&self, request: &ResolutionRequest) -> Result<ResolutionReply, LedgerError> {
+        self.with(|kept| {
+            let transition = resolution::judge(kept.record(&request.id), request, clock::wall_ms());
             kept.store(transition)
         })
     }

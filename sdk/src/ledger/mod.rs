@@ -1,8 +1,9 @@
 //! The ledger: where claims are won and outcomes are kept.
 //!
-//! [`claim::judge`] and [`change::judge`] are the whole state machine, and they are pure. A backend reads a row, lets
+//! [`claim::judge`], [`change::judge`] and [`resolution::judge`] are the whole state machine, and they are pure. A backend reads a row, lets
 //! them judge, and stores what they say by compare-and-set: that is all that differs from one database to the next.
 
+pub mod audit;
 pub mod change;
 pub mod claim;
 mod error;
@@ -14,6 +15,7 @@ mod names;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 pub mod record;
+pub mod resolution;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 pub mod transition;
@@ -31,6 +33,7 @@ pub use self::{
     error::{LedgerError, LedgerErrorKind},
     memory::MemoryLedger,
     record::{EffectHistory, EffectRecord, Payload},
+    resolution::{ResolutionReply, ResolutionRequest},
     unsettled::{Unsettled, UnsettledCursor, UnsettledPage, UnsettledQuery},
 };
 use crate::identity::EffectId;
@@ -38,7 +41,7 @@ use crate::identity::EffectId;
 /// What a ledger owes.
 ///
 /// # Contract
-/// - **Durable**: when `claim` or `change` resolves with `Ok`, what it says is on disk and survives the death of the
+/// - **Durable**: when `claim`, `change` or `resolve` resolves with `Ok`, what it says is on disk and survives the death of the
 ///   process and of the machine. The one exception is [`MemoryLedger`], which says so.
 /// - **Atomic**: each call stores all of its [`Write`](transition::Write) or none of it, and only if revision, state and
 ///   fence of the row are still the judged ones. Of callers that judge one row at the same time, one stores; the others
@@ -66,6 +69,19 @@ pub trait Ledger: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// [`LedgerError`]; a repeated call with the same owner is recognised.
     async fn change(&self, owner: &Owner, change: &Change) -> Result<Changed, LedgerError>;
+
+    /// Stores what [`resolution::judge`] decides of an operator's request, and its audit entry in the same write. By default
+    /// it is [`Unsupported`](LedgerErrorKind::Unsupported).
+    ///
+    /// # Errors
+    /// [`LedgerError`]; a repeated call with the same token finds a resolution that was stored.
+    async fn resolve(&self, request: &ResolutionRequest) -> Result<ResolutionReply, LedgerError> {
+        let _ = request;
+        Err(LedgerError::new(
+            LedgerErrorKind::Unsupported,
+            "its effects cannot be resolved; nothing was changed",
+        ))
+    }
 
     /// Everything known of the effect that an identity names, as its own or as a further one; `None` if there is none.
     ///
@@ -120,6 +136,10 @@ impl<L: Ledger + ?Sized> Ledger for Arc<L> {
 
     async fn change(&self, owner: &Owner, change: &Change) -> Result<Changed, LedgerError> {
         (**self).change(owner, change).await
+    }
+
+    async fn resolve(&self, request: &ResolutionRequest) -> Result<ResolutionReply, LedgerError> {
+        (**self).resolve(request).await
     }
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {

@@ -1,5 +1,6 @@
 //! The names under which a database keeps the states, verdicts and kinds: the same as in JSON, in one place.
 
+use super::audit::OperatorAction;
 use super::record::{AbsentReason, AttemptVerdict, OutcomeKind, State};
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 use crate::descriptor::{Keying, RecoveryClass};
@@ -34,6 +35,14 @@ macro_rules! parse {
 }
 
 names!(State { Claimed = "claimed", Completed = "completed", Released = "released", Escaped = "escaped" });
+names!(OperatorAction {
+    Done = "done",
+    Refused = "refused",
+    RefusedDespiteEvidence = "refused_despite_evidence",
+    NeverHappened = "never_happened",
+    NeverHappenedDespiteEvidence = "never_happened_despite_evidence",
+    Reopened = "reopened",
+});
 names!(AttemptVerdict {
     Performed = "performed",
     Refused = "refused",
@@ -66,6 +75,7 @@ mod tests {
         check!(AbsentReason: Expired, Unencodable, TooLarge);
         check!(Keying: BusinessIdentity, ActivityRecipe);
         check!(RecoveryClass: Rerun, Resend, Reconcile, Transactional, Hold);
+        check!(OperatorAction: Done, Refused, RefusedDespiteEvidence, NeverHappened, NeverHappenedDespiteEvidence, Reopened);
         assert_eq!(State::parse("Claimed"), None);
     }
 }

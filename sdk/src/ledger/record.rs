@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::audit::AuditEntry;
 use crate::{
     descriptor::{Keying, RecoveryClass},
     identity::{ArgumentDigest, EffectId, InvocationId, NodeId, RunId},
@@ -264,6 +265,8 @@ pub struct EffectHistory {
     pub closed: Vec<AttemptRecord>,
     /// Evidence, oldest first.
     pub evidence: Vec<Evidence>,
+    /// What operators did, oldest first.
+    pub audit: Vec<AuditEntry>,
 }
 
 impl EffectHistory {

@@ -1,6 +1,9 @@
 //! What a judgement writes: the shape that every backend stores by compare-and-set.
 
-use super::record::{AttemptRecord, EffectRecord, Evidence, Payload};
+use super::{
+    audit::AuditEntry,
+    record::{AttemptRecord, EffectRecord, Evidence, Payload},
+};
 
 /// A judgement: what to answer, and what to store before answering.
 #[derive(Debug, Clone)]
@@ -25,11 +28,13 @@ pub struct Write {
     pub evidence: Option<Evidence>,
     /// The arguments to keep with a new row.
     pub input: Option<Payload>,
+    /// What an operator did, whose doing this write is.
+    pub audit: Option<AuditEntry>,
 }
 
 impl Write {
     pub(crate) fn effect(effect: EffectRecord) -> Self {
-        Self { effect, closed: None, evidence: None, input: None }
+        Self { effect, closed: None, evidence: None, input: None, audit: None }
     }
 }
 

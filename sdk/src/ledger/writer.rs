@@ -5,7 +5,10 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use tokio::sync::{Mutex, mpsc, oneshot};
 
-use super::{Change, Changed, Claim, ClaimRequest, LedgerError, LedgerErrorKind, Owner};
+use super::{
+    Change, Changed, Claim, ClaimRequest, LedgerError, LedgerErrorKind, Owner, ResolutionReply,
+    ResolutionRequest,
+};
 use crate::identity::EffectId;
 
 /// How many commands one commit carries at the most.
@@ -19,6 +22,7 @@ const QUEUE_MAX: usize = 4096;
 pub(crate) enum Command {
     Claim(Box<ClaimRequest>),
     Change(Box<Owner>, Box<Change>),
+    Resolve(Box<ResolutionRequest>),
 }
 
 impl Command {
@@ -26,6 +30,7 @@ impl Command {
         match self {
             Self::Claim(request) => &request.id,
             Self::Change(owner, _) => &owner.id,
+            Self::Resolve(request) => &request.id,
         }
     }
 }
@@ -35,6 +40,7 @@ impl Command {
 pub(crate) enum Reply {
     Claim(Claim),
     Change(Changed),
+    Resolve(ResolutionReply),
 }
 
 /// What a backend gives the writer: one batch in, one answer for each command out, durable when it returns.
@@ -77,14 +83,21 @@ impl Queue {
     pub(crate) async fn claim(&self, request: &ClaimRequest) -> Result<Claim, LedgerError> {
         match self.submit(Command::Claim(Box::new(request.clone()))).await? {
             Reply::Claim(claim) => Ok(claim),
-            Reply::Change(_) => Err(closed()),
+            _ => Err(closed()),
         }
     }
 
     pub(crate) async fn change(&self, owner: &Owner, change: &Change) -> Result<Changed, LedgerError> {
         match self.submit(Command::Change(Box::new(owner.clone()), Box::new(change.clone()))).await? {
             Reply::Change(changed) => Ok(changed),
-            Reply::Claim(_) => Err(closed()),
+            _ => Err(closed()),
+        }
+    }
+
+    pub(crate) async fn resolve(&self, request: &ResolutionRequest) -> Result<ResolutionReply, LedgerError> {
+        match self.submit(Command::Resolve(Box::new(request.clone()))).await? {
+            Reply::Resolve(reply) => Ok(reply),
+            _ => Err(closed()),
         }
     }
 
@@ -174,7 +187,7 @@ mod tests {
     fn described(batch: &[Waiting]) -> Vec<(u8, u32)> {
         let of = |waiting: &Waiting| match &waiting.command {
             Command::Change(owner, _) => (owner.id.digest()[0], owner.attempt),
-            Command::Claim(_) => (0, 0),
+            _ => (0, 0),
         };
         batch.iter().map(of).collect()
     }

@@ -54,6 +54,17 @@ pub(super) fn step(before: Option<&EffectHistory>, after: &EffectHistory) {
     }
 }
 
+/// What an operator's decision may change, and that it is audited.
+pub(super) fn step_by_operator(before: &EffectHistory, after: &EffectHistory) {
+    let (old, new) = (&before.effect, &after.effect);
+    row(new);
+    assert_eq!((new.revision, new.fence, new.attempt), (old.revision + 1, old.fence + 1, old.attempt));
+    assert!(old.outcome.as_ref().is_none_or(|outcome| outcome.kind == OutcomeKind::Refusal), "{old:?}");
+    assert!(matches!(new.state, State::Completed | State::Released), "{new:?}");
+    assert_eq!(after.audit.len(), before.audit.len() + 1, "every decision is audited");
+    assert_eq!(after.closed, before.closed);
+}
+
 /// A doubt stays, and grows no weaker, unless `may_end` says that this step may end it.
 pub(super) fn doubt(before: &EffectRecord, after: &EffectRecord, may_end: bool) {
     let Some(old) = &before.doubt else { return };

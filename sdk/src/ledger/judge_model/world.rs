@@ -1,5 +1,7 @@
 //! One effect, its callers, the ledger's clock, and the truth at the provider.
 
+mod operator;
+
 use super::{Random, checks};
 use crate::{
     descriptor::{Keying, RecoveryClass},
@@ -42,6 +44,7 @@ pub(super) struct World {
     clock_steps_back: bool,
     performed: u32,
     pub(super) looked_up: bool,
+    pub(super) resolved: bool,
 }
 
 const STRICT: &[RecoveryClass] = &[RecoveryClass::Hold, RecoveryClass::Reconcile, RecoveryClass::Reconcile];
@@ -69,6 +72,7 @@ impl World {
             clock_steps_back: !strict && random.one_in(3),
             performed: 0,
             looked_up: false,
+            resolved: false,
             random,
         }
     }
@@ -91,13 +95,14 @@ impl World {
     }
 
     pub(super) fn step(&mut self) {
-        match self.random.below(10) {
+        match self.random.below(11) {
             0 | 1 => {
                 let step = self.random.pick(&[1, 5, 20, 60, 200]);
                 self.now += if self.clock_steps_back && self.random.one_in(3) { -step } else { step };
             }
             2..=4 => self.claim(),
             5 => self.arrive(),
+            6 => self.operate(),
             _ if self.callers.is_empty() => self.claim(),
             _ => self.act(),
         }
@@ -256,7 +261,9 @@ impl World {
                     self.callers.swap_remove(at);
                 }
             }
-            Change::Settle { .. } => drop(self.callers.swap_remove(at)),
+            Change::Settle { .. } | Change::Polled { .. } | Change::Clear => {
+                drop(self.callers.swap_remove(at))
+            }
             Change::Accept { .. } | Change::Label => {}
         }
     }

@@ -1,15 +1,18 @@
 //! From columns back to what is judged.
 
 use super::{
-    table::{AttemptRow, Bytes, EffectRow, EvidenceRow, Text},
+    table::{AttemptRow, AuditRow, Bytes, EffectRow, EvidenceRow, Text},
     text::unescaped,
 };
 use crate::{
     descriptor::{Keying, RecoveryClass},
     identity::{EffectId, InvocationId, NodeId, RunId, Tenant},
-    ledger::record::{
-        AbsentReason, AcceptedHandle, AttemptEnd, AttemptRecord, AttemptToken, AttemptVerdict, Doubt,
-        EffectRecord, Evidence, OutcomeBody, OutcomeKind, Payload, Place, State, StoredOutcome,
+    ledger::{
+        audit::{AuditEntry, OperatorAction, Standing},
+        record::{
+            AbsentReason, AcceptedHandle, AttemptEnd, AttemptRecord, AttemptToken, AttemptVerdict, Doubt,
+            EffectRecord, Evidence, OutcomeBody, OutcomeKind, Payload, Place, State, StoredOutcome,
+        },
     },
 };
 
@@ -183,5 +186,17 @@ pub(super) fn evidence(row: EvidenceRow<'_>) -> Read<Evidence> {
         at: have(row.at, "at")?,
         verdict: name(&row.verdict, AttemptVerdict::parse, "verdict")?,
         payload: payload(row.payload, &row.payload_codec)?,
+    })
+}
+
+/// The audit entry that the columns hold.
+pub(super) fn audit(row: AuditRow<'_>) -> Read<AuditEntry> {
+    Ok(AuditEntry {
+        at: have(row.at, "at")?,
+        who: have(owned(&row.who, "who")?, "who")?,
+        why: have(owned(&row.why, "why")?, "why")?,
+        action: name(&row.action, OperatorAction::parse, "action")?,
+        before: name(&row.before, Standing::parse, "before")?,
+        after: name(&row.after, Standing::parse, "after")?,
     })
 }

@@ -5,13 +5,14 @@ use std::borrow::Cow;
 use uuid::Uuid;
 
 use super::{
-    table::{AttemptRow, EffectRow, EvidenceRow, Text, TouchRow},
+    table::{AttemptRow, AuditRow, EffectRow, EvidenceRow, Text, TouchRow},
     text::escaped,
     time::CLOCK,
 };
 use crate::{
     identity::EffectId,
     ledger::{
+        audit::AuditEntry,
         record::{
             AttemptRecord, AttemptToken, EffectRecord, Evidence, OutcomeBody, Payload, Place, StoredOutcome,
         },
@@ -167,5 +168,19 @@ pub(super) fn evidence<'r>(id: &EffectId, slot: i64, evidence: &'r Evidence) -> 
         verdict: text(evidence.verdict.as_str()),
         payload: evidence.payload.as_ref().map(|payload| payload.bytes.as_slice()),
         payload_codec: evidence.payload.as_ref().map(|payload| escaped(&payload.codec)),
+    }
+}
+
+/// What an operator did to the effect that the statement stores in `slot`.
+pub(super) fn audit<'r>(id: &EffectId, slot: i64, entry: &'r AuditEntry) -> AuditRow<'r> {
+    AuditRow {
+        slot: Some(slot),
+        digest_head: Some(head(id)),
+        at: Some(entry.at),
+        who: text(&entry.who),
+        why: text(&entry.why),
+        action: text(entry.action.as_str()),
+        before: Some(Cow::Owned(entry.before.to_text())),
+        after: Some(Cow::Owned(entry.after.to_text())),
     }
 }

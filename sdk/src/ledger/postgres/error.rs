@@ -111,7 +111,7 @@ pub(super) fn report(kind: LedgerErrorKind, doing: &str, target: &Target, cause:
         LedgerErrorKind::NotALedger => "name a schema of its own for the ledger",
         LedgerErrorKind::NewerSchema => "update this library",
         LedgerErrorKind::Corrupt => "a value is out of its range, or a row was changed by hand",
-        LedgerErrorKind::Closed => "correct the settings",
+        LedgerErrorKind::Closed | LedgerErrorKind::Unsupported => "correct the settings",
     };
     LedgerError::new(kind, format!("{doing} {target}: {cause}; {next}")).with_source(cause.clone())
 }

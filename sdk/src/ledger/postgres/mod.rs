@@ -50,7 +50,7 @@ use self::{
 };
 use super::{
     Change, Changed, Claim, ClaimRequest, EffectHistory, Ledger, LedgerError, LedgerErrorKind, Owner,
-    Payload, UnsettledPage, UnsettledQuery,
+    Payload, ResolutionReply, ResolutionRequest, UnsettledPage, UnsettledQuery,
     writer::{Intake, Queue, queue, serve},
 };
 use crate::identity::EffectId;
@@ -212,6 +212,10 @@ impl Ledger for PostgresLedger {
 
     async fn change(&self, owner: &Owner, change: &Change) -> Result<Changed, LedgerError> {
         self.handles()?.queue.change(owner, change).await
+    }
+
+    async fn resolve(&self, request: &ResolutionRequest) -> Result<ResolutionReply, LedgerError> {
+        self.handles()?.queue.resolve(request).await
     }
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {

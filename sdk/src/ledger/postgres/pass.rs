@@ -16,18 +16,20 @@ use super::{
     time::{CLOCK, may_be_symbolic, resolve},
 };
 use crate::ledger::{
-    Change, ClaimRequest, Owner, change, claim,
+    Change, ClaimRequest, Owner, ResolutionRequest, change, claim,
     record::{EffectRecord, LedgerTime},
+    resolution,
     writer::{Command, Reply},
 };
 
 /// Deals with what is open. An error leaves all of it open that is not known to be stored.
 pub(super) async fn pass(round: &mut Round<'_>, session: &mut Session) -> Result<(), Setback> {
-    let (mut claims, mut changes) = (Vec::new(), Vec::new());
+    let (mut claims, mut changes, mut resolutions) = (Vec::new(), Vec::new(), Vec::new());
     for (open, command) in round.turn() {
         match command {
             Command::Claim(request) => claims.push((open.at, &**request)),
             Command::Change(owner, change) => changes.push((open, &**owner, &**change)),
+            Command::Resolve(request) => resolutions.push((open.at, &**request)),
         }
     }
     let mut judged = Vec::new();
@@ -41,6 +43,9 @@ pub(super) async fn pass(round: &mut Round<'_>, session: &mut Session) -> Result
     }
     if !changes.is_empty() {
         judge_changes(round, &changes, &mut judged, session).await?;
+    }
+    if !resolutions.is_empty() {
+        judge_resolutions(round, &resolutions, &mut judged, session).await?;
     }
     store::store(round, judged, session).await
 }
@@ -123,6 +128,32 @@ async fn judge_changes<'b>(
             Ok(record) => {
                 let transition = change::judge(Some(record), owner, change, held.now);
                 judged.push(Judged::new(at, record, transition, Reply::Change).at_real_time());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Judges what operators ask for by a fresh read.
+async fn judge_resolutions<'b>(
+    round: &mut Round<'b>,
+    resolutions: &[(usize, &'b ResolutionRequest)],
+    judged: &mut Vec<Judged<'b>>,
+    session: &mut Session,
+) -> Result<(), Setback> {
+    let heads: Vec<_> = resolutions.iter().map(|(_, request)| encode::head(&request.id)).collect();
+    let answer = session.fetch(&sql::READ, |arguments| arguments.add(heads)).await?;
+    let Looked { held, .. } = look(&answer)?;
+    for (at, request) in resolutions {
+        let Some(held) = held.get(&encode::head(&request.id)) else {
+            round.answer(*at, Ok(Reply::Resolve(resolution::judge(None, request, CLOCK).reply)));
+            continue;
+        };
+        match held.as_effect(&request.id) {
+            Err(error) => round.answer(*at, Err(error)),
+            Ok(record) => {
+                let transition = resolution::judge(Some(record), request, held.now);
+                judged.push(Judged::new(*at, record, transition, Reply::Resolve).at_real_time());
             }
         }
     }

@@ -16,7 +16,7 @@ use super::{
     session::{Session, View, behind_offset},
     signals::News,
     sql,
-    table::{AttemptRow, EffectRow, EvidenceRow, Table},
+    table::{AttemptRow, AuditRow, EffectRow, EvidenceRow, Table},
     unsettled,
 };
 use crate::{
@@ -113,6 +113,7 @@ struct Snapshot {
     effect: PgRow,
     closed: Vec<PgRow>,
     evidence: Vec<PgRow>,
+    audit: Vec<PgRow>,
 }
 
 async fn snapshot(session: &mut Session, head: Uuid) -> Result<Option<Snapshot>, Setback> {
@@ -131,8 +132,10 @@ async fn snapshot(session: &mut Session, head: Uuid) -> Result<Option<Snapshot>,
     let closed = closed.fetch_all(&mut *transaction).await.map_err(failed)?;
     let evidence = sqlx::query(sql::EVIDENCE.as_str()).bind(head).persistent(is_named);
     let evidence = evidence.fetch_all(&mut *transaction).await.map_err(failed)?;
+    let audit = sqlx::query(sql::AUDIT.as_str()).bind(head).persistent(is_named);
+    let audit = audit.fetch_all(&mut *transaction).await.map_err(failed)?;
     transaction.commit().await.map_err(failed)?;
-    Ok(effect.map(|effect| Snapshot { effect, closed, evidence }))
+    Ok(effect.map(|effect| Snapshot { effect, closed, evidence, audit }))
 }
 
 impl Snapshot {
@@ -151,10 +154,14 @@ impl Snapshot {
         let evidence = self.evidence.iter().map(|row| {
             EvidenceRow::read(row, 0).map_err(|_| Unreadable::Column("evidence")).and_then(decode::evidence)
         });
+        let audit = self.audit.iter().map(|row| {
+            AuditRow::read(row, 0).map_err(|_| Unreadable::Column("audit")).and_then(decode::audit)
+        });
         Ok(EffectHistory {
             effect,
             closed: closed.collect::<Result<_, _>>().map_err(unreadable)?,
             evidence: evidence.collect::<Result<_, _>>().map_err(unreadable)?,
+            audit: audit.collect::<Result<_, _>>().map_err(unreadable)?,
         })
     }
 }

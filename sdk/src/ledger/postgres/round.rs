@@ -186,9 +186,9 @@ impl Held {
     }
 }
 
-/// The record in a claim's or a change's answer.
+/// The record in an answer.
 pub(super) fn record_in(reply: &mut Reply) -> Option<&mut EffectRecord> {
-    use crate::ledger::Changed;
+    use crate::ledger::{Changed, ResolutionReply};
     match reply {
         Reply::Claim(
             Claim::Won { record, .. }
@@ -197,6 +197,7 @@ pub(super) fn record_in(reply: &mut Reply) -> Option<&mut EffectRecord> {
             | Claim::Released(record),
         ) => Some(record),
         Reply::Change(Changed::Applied(record) | Changed::Stale(Some(record))) => Some(record),
+        Reply::Resolve(ResolutionReply::Applied(record)) => Some(record),
         _ => None,
     }
 }

@@ -7,7 +7,7 @@
 use std::sync::LazyLock;
 
 use super::{
-    table::{AttemptRow, Column, EffectRow, EvidenceRow, Role, Shape, Table, TouchRow},
+    table::{AttemptRow, AuditRow, Column, EffectRow, EvidenceRow, Role, Shape, Table, TouchRow},
     time::{NOW, resolved_sql},
 };
 use crate::ledger::unsettled::sql::{NOT_BEFORE, RECOVERABLE, WAITING};
@@ -26,7 +26,7 @@ pub(super) static READ: LazyLock<String> = LazyLock::new(read);
 pub(super) static STORE_ONE: LazyLock<String> = LazyLock::new(|| store(Shape::One, false));
 /// [`STORE_ONE`] for any number of rows.
 pub(super) static STORE_MANY: LazyLock<String> = LazyLock::new(|| store(Shape::Many, false));
-/// [`STORE_MANY`], and with each row that was still the judged one its closed attempt, touch and evidence.
+/// [`STORE_MANY`], and with each row that was still the judged one its closed attempt, touch, evidence and audit.
 pub(super) static STORE_WITH_MORE: LazyLock<String> = LazyLock::new(|| store(Shape::Many, true));
 /// Inserts a first claim with its earlier identities, or fails as a whole where one of them is taken.
 pub(super) static CLAIM_AMONG: LazyLock<String> = LazyLock::new(claim_among);
@@ -69,6 +69,10 @@ pub(super) static ATTEMPTS: LazyLock<String> =
 /// The evidence of an effect, oldest first.
 pub(super) static EVIDENCE: LazyLock<String> =
     LazyLock::new(|| history("effectual_evidence", EvidenceRow::COLUMNS, "seq"));
+
+/// What operators did to an effect, oldest first.
+pub(super) static AUDIT: LazyLock<String> =
+    LazyLock::new(|| history("effectual_audit", AuditRow::COLUMNS, "seq"));
 
 /// The columns of a first claim.
 pub(super) fn of_claim(role: Role) -> bool {
@@ -290,6 +294,7 @@ fn more(last: &mut usize) -> String {
         kept("closed", "effectual_attempts", AttemptRow::COLUMNS, ""),
         kept("touched", "effectual_touches", TouchRow::COLUMNS, "ON CONFLICT (run, digest_head) DO NOTHING"),
         kept("evidence", "effectual_evidence", EvidenceRow::COLUMNS, known),
+        kept("audited", "effectual_audit", AuditRow::COLUMNS, ""),
     ]
     .concat()
 }

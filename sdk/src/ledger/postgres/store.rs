@@ -10,7 +10,7 @@ use super::{
     round::{Judged, Round, record_in},
     session::Session,
     sql,
-    table::{AttemptRow, EffectRow, EvidenceRow, Shape, Table, TouchRow},
+    table::{AttemptRow, AuditRow, EffectRow, EvidenceRow, Shape, Table, TouchRow},
     time::resolve,
 };
 use crate::ledger::{
@@ -47,7 +47,10 @@ pub(super) async fn store(
 /// Whether the row is all that is written.
 fn is_plain(judged: &Judged<'_>) -> bool {
     judged.touch.is_none()
-        && judged.write.as_ref().is_some_and(|write| write.closed.is_none() && write.evidence.is_none())
+        && judged
+            .write
+            .as_ref()
+            .is_some_and(|write| write.closed.is_none() && write.evidence.is_none() && write.audit.is_none())
 }
 
 /// Splits what would be too much for one message.
@@ -115,6 +118,7 @@ async fn store_chunk(
                 AttemptRow::add_to(&mut rows.closed, Shape::Many, sql::of_more, arguments)?;
                 TouchRow::add_to(&mut rows.touches, Shape::Many, sql::of_more, arguments)?;
                 EvidenceRow::add_to(&mut rows.evidence, Shape::Many, sql::of_more, arguments)?;
+                AuditRow::add_to(&mut rows.audit, Shape::Many, sql::of_more, arguments)?;
             }
             Ok(())
         })
@@ -141,6 +145,7 @@ struct Rows<'r> {
     closed: Vec<AttemptRow<'r>>,
     touches: Vec<TouchRow<'r>>,
     evidence: Vec<EvidenceRow<'r>>,
+    audit: Vec<AuditRow<'r>>,
 }
 
 impl<'r> Rows<'r> {
@@ -158,6 +163,7 @@ impl<'r> Rows<'r> {
             rows.closed.extend(write.closed.iter().map(|closed| encode::attempt(&judged.id, slot, closed)));
             rows.touches.extend(judged.touch.map(|by| encode::touch(&judged.id, slot, by)));
             rows.evidence.extend(write.evidence.iter().map(|kept| encode::evidence(&judged.id, slot, kept)));
+            rows.audit.extend(write.audit.iter().map(|kept| encode::audit(&judged.id, slot, kept)));
         }
         rows
     }

@@ -236,6 +236,20 @@ table! {
 }
 
 table! {
+    /// `effectual_audit`.
+    AuditRow {
+        slot: Option<i64>, Guard;
+        digest_head: Option<Uuid>, Key;
+        at: Option<i64>, Fixed time;
+        who: Text<'r>, Fixed;
+        why: Text<'r>, Fixed;
+        action: Text<'r>, Fixed;
+        before: Text<'r>, Fixed;
+        after: Text<'r>, Fixed;
+    }
+}
+
+table! {
     /// `effectual_evidence`.
     EvidenceRow {
         slot: Option<i64>, Guard;

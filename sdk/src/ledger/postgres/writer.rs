@@ -18,7 +18,7 @@ use super::{
 use crate::{
     clock::{self, Moment, Until},
     ledger::{
-        Changed, LedgerError,
+        Changed, LedgerError, ResolutionReply,
         record::State,
         writer::{Command, LedgerIo, Reply},
     },
@@ -33,7 +33,9 @@ const PAUSE_MAX: Duration = Duration::from_millis(500);
 /// The effect of an answer that stored its last word for now.
 fn moved(answer: &Result<Reply, LedgerError>) -> Option<Uuid> {
     match answer {
-        Ok(Reply::Change(Changed::Applied(record))) if record.state != State::Claimed => {
+        Ok(Reply::Change(Changed::Applied(record)) | Reply::Resolve(ResolutionReply::Applied(record)))
+            if record.state != State::Claimed =>
+        {
             Some(encode::head(&record.id))
         }
         _ => None,

@@ -13,6 +13,7 @@ use crate::identity::{EffectId, RunId};
 use crate::ledger::{
     ClaimRequest, LedgerError, change, claim,
     record::{EffectRecord, LedgerTime},
+    resolution,
     transition::Transition,
     writer::{Command, Reply},
 };
@@ -73,6 +74,9 @@ fn on_row(command: &Command, rows: &mut Rows, now: LedgerTime) -> Judged {
         Command::Change(owner, change) => {
             changed(change::judge(current, owner, change, now), current.map(Seen::of))
         }
+        Command::Resolve(request) => {
+            resolved(resolution::judge(current, request, now), current.map(Seen::of))
+        }
         Command::Claim(request) => claimed(request, found.as_ref(), now),
     }
 }
@@ -99,6 +103,10 @@ pub(super) async fn find(
     Ok(query.fetch_optional(conn).await?.map(|row| found(&row)))
 }
 
+fn resolved(transition: Transition<resolution::ResolutionReply>, seen: Option<Seen>) -> Judged {
+    Judged { reply: Ok(Reply::Resolve(transition.reply)), write: transition.write, seen, touch: None }
+}
+
 fn changed(transition: Transition<change::Changed>, seen: Option<Seen>) -> Judged {
     Judged { reply: Ok(Reply::Change(transition.reply)), write: transition.write, seen, touch: None }
 }
@@ -114,7 +122,7 @@ async fn read(
         for command in commands {
             let run = match command {
                 Command::Claim(request) => request.place.run.as_ref(),
-                Command::Change(..) => None,
+                Command::Change(..) | Command::Resolve(_) => None,
             };
             query = query.bind(&command.id().digest()[..]).bind(run.map(|run| run.as_str()));
         }

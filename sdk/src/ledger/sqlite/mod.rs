@@ -30,7 +30,7 @@ use tokio::sync::watch;
 pub use self::settings::SqliteLedgerBuilder;
 use super::{
     Change, Changed, Claim, ClaimRequest, EffectHistory, Ledger, LedgerError, LedgerErrorKind, Owner,
-    Payload, UnsettledPage, UnsettledQuery, writer::Queue,
+    Payload, ResolutionReply, ResolutionRequest, UnsettledPage, UnsettledQuery, writer::Queue,
 };
 use crate::identity::EffectId;
 
@@ -109,6 +109,10 @@ impl Ledger for SqliteLedger {
 
     async fn change(&self, owner: &Owner, change: &Change) -> Result<Changed, LedgerError> {
         self.ends()?.queue.change(owner, change).await
+    }
+
+    async fn resolve(&self, request: &ResolutionRequest) -> Result<ResolutionReply, LedgerError> {
+        self.ends()?.queue.resolve(request).await
     }
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {

@@ -115,11 +115,12 @@ impl Reader<'_> {
     }
 }
 
-/// The texts of the three reads.
+/// The texts of the reads.
 struct Statement {
     effect: Arc<str>,
     attempts: Arc<str>,
     evidence: &'static str,
+    audit: &'static str,
 }
 
 impl Statement {
@@ -135,11 +136,12 @@ impl Statement {
                 .into(),
             evidence: "SELECT attempt, fence, at, verdict, payload, payload_codec FROM effectual_evidence \
                 WHERE digest = ? ORDER BY seq",
+            audit: "SELECT at, who, why, action, before, after FROM effectual_audit WHERE digest = ? ORDER BY seq",
         }
     }
 }
 
-/// One snapshot of the row, its closed attempts and its evidence.
+/// One snapshot of the row, its closed attempts, its evidence and its audit.
 async fn history(
     conn: &mut SqliteConnection,
     statement: &Statement,
@@ -158,6 +160,7 @@ async fn history(
         .fetch_all(&mut *snapshot)
         .await?;
     let evidence = sqlx::query(statement.evidence).bind(digest).fetch_all(&mut *snapshot).await?;
+    let audit = sqlx::query(statement.audit).bind(digest).fetch_all(&mut *snapshot).await?;
     snapshot.commit().await?;
     Ok((|| {
         let effect = row::effect(&mut Columns::new(&effect))?;
@@ -168,6 +171,7 @@ async fn history(
             closed.iter().map(|row| row::attempt(&mut Columns::new(row))).collect::<Result<_, _>>()?;
         let evidence =
             evidence.iter().map(|row| row::evidence(&mut Columns::new(row))).collect::<Result<_, _>>()?;
-        Ok(Some(EffectHistory { effect, closed, evidence }))
+        let audit = audit.iter().map(|row| row::audit(&mut Columns::new(row))).collect::<Result<_, _>>()?;
+        Ok(Some(EffectHistory { effect, closed, evidence, audit }))
     })())
 }

@@ -12,6 +12,7 @@ use crate::{
     identity::{EffectId, InvocationId, NodeId, RunId, Tenant},
     ledger::{
         LedgerError, LedgerErrorKind,
+        audit::{AuditEntry, OperatorAction, Standing},
         record::{
             AbsentReason, AcceptedHandle, AttemptEnd, AttemptRecord, AttemptToken, AttemptVerdict, Doubt,
             EffectRecord, Evidence, OutcomeBody, OutcomeKind, Payload, Place, State, StoredOutcome,
@@ -136,6 +137,17 @@ pub(super) fn evidence(columns: &mut Columns<'_>) -> Result<Evidence, LedgerErro
         at: columns.get()?,
         verdict: needed(columns.parsed("verdict", AttemptVerdict::parse)?)?,
         payload: payload(columns)?,
+    })
+}
+
+pub(super) fn audit(columns: &mut Columns<'_>) -> Result<AuditEntry, LedgerError> {
+    Ok(AuditEntry {
+        at: columns.get()?,
+        who: columns.get()?,
+        why: columns.get()?,
+        action: needed(columns.parsed("action", OperatorAction::parse)?)?,
+        before: needed(columns.parsed("before", Standing::parse)?)?,
+        after: needed(columns.parsed("after", Standing::parse)?)?,
     })
 }
 

@@ -11,6 +11,7 @@ use super::{
 use crate::identity::{InvocationId, NodeId, RunId};
 use crate::ledger::{
     LedgerError,
+    audit::AuditEntry,
     record::{EffectRecord, Evidence, Fence, LedgerTime, Place, State},
     transition::Write,
     writer::Reply,
@@ -113,7 +114,7 @@ async fn collect(
     Ok(())
 }
 
-/// What is kept beside the row: the closed attempt, evidence, the first touch. Rare, so one by one.
+/// What is kept beside the row: the closed attempt, evidence, the audit, the first touch. Rare, so one by one.
 async fn beside(conn: &mut SqliteConnection, judged: &Judged) -> sqlx::Result<()> {
     if let Some(write) = &judged.write {
         let digest = &write.effect.id.digest()[..];
@@ -123,6 +124,9 @@ async fn beside(conn: &mut SqliteConnection, judged: &Judged) -> sqlx::Result<()
         }
         if let Some(evidence) = &write.evidence {
             insert_evidence(conn, digest, evidence).await?;
+        }
+        if let Some(entry) = &write.audit {
+            insert_audit(conn, digest, entry).await?;
         }
     }
     if let Some(touch) = &judged.touch {
@@ -150,6 +154,22 @@ async fn insert_evidence(
     .bind(evidence.verdict.as_str())
     .bind(payload.map(|payload| &payload.bytes[..]))
     .bind(payload.map(|payload| payload.codec.as_str()))
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+async fn insert_audit(conn: &mut SqliteConnection, digest: &[u8], entry: &AuditEntry) -> sqlx::Result<()> {
+    sqlx::query(
+        "INSERT INTO effectual_audit (digest, at, who, why, action, before, after) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    )
+    .bind(digest)
+    .bind(entry.at)
+    .bind(&entry.who)
+    .bind(&entry.why)
+    .bind(entry.action.as_str())
+    .bind(entry.before.to_text())
+    .bind(entry.after.to_text())
     .execute(conn)
     .await?;
     Ok(())

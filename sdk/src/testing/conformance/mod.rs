@@ -11,6 +11,7 @@ pub mod doubt;
 pub mod ends;
 pub mod identities;
 pub mod mismatch;
+pub mod operators;
 pub mod recovery;
 pub mod settling;
 mod support;
@@ -139,6 +140,21 @@ rules! {
         who_cannot_perform_opens_no_attempt,
         what_is_found_absent_is_released,
         a_poll_is_a_claim,
+    }
+    operators {
+        a_resolution_as_done_is_the_outcome,
+        a_resolution_as_refused_is_the_outcome,
+        what_never_happened_is_performed_by_the_next_claim,
+        never_happened_waits_until_nothing_can_arrive,
+        only_what_is_in_doubt_is_resolved,
+        a_claim_whose_lease_ended_is_resolved,
+        an_accepted_effect_is_resolved,
+        a_resolution_finds_its_own_token,
+        a_late_success_outweighs_never_happened,
+        a_late_success_during_the_next_attempt_is_not_forgotten,
+        a_late_success_beside_done_is_the_same_success,
+        a_refusal_is_opened_again,
+        of_16_resolutions_at_once_one_is_stored,
     }
     concurrency {
         of_64_claims_at_once_one_wins,
