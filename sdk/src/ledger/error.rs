@@ -20,6 +20,8 @@ pub enum LedgerErrorKind {
     Corrupt,
     /// The ledger was closed, or its set-up is wrong.
     Closed,
+    /// The ledger does not offer what was asked of it.
+    Unsupported,
 }
 
 /// An error of the ledger. Carries no argument, payload or key of the user.
@@ -66,6 +68,7 @@ impl fmt::Display for LedgerError {
             LedgerErrorKind::NewerSchema => "the ledger's schema is newer than this library",
             LedgerErrorKind::Corrupt => "the ledger holds or was given what it cannot hold",
             LedgerErrorKind::Closed => "the ledger is closed",
+            LedgerErrorKind::Unsupported => "the ledger does not offer this",
         };
         write!(f, "{what}: {}", self.context)
     }

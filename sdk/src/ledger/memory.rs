@@ -8,10 +8,11 @@ use std::{
 use async_trait::async_trait;
 
 use super::{
-    Change, Changed, Claim, ClaimRequest, EffectHistory, EffectRecord, Ledger, LedgerError, LedgerErrorKind,
-    Owner, change, claim,
+    Change, Changed, Claim, ClaimRequest, EffectHistory, EffectRecord, Forgot, Ledger, LedgerError,
+    LedgerErrorKind, Owner, Sweep, Swept, change, claim,
     identities::{Named, Resolved, resolve},
     record::{Evidence, LedgerTime},
+    sweep::{judge_forget, tombstone},
     transition::{Transition, Write},
 };
 use crate::{clock, identity::EffectId};
@@ -83,6 +84,40 @@ impl Kept {
         self.store(transition)
     }
 
+    fn sweep(&mut self, batch: Sweep, now: LedgerTime) -> Swept {
+        let mut due: Vec<_> = self.effects.values().filter(|kept| batch.is_due(&kept.effect, now)).collect();
+        due.sort_by_key(|kept| kept.effect.outcome.as_ref().map(|outcome| outcome.retain_until));
+        let at_most = usize::try_from(batch.at_most()).unwrap_or(usize::MAX);
+        let ids: Vec<_> = due.iter().take(at_most).map(|kept| kept.effect.id.clone()).collect();
+        let more = due.len() > ids.len();
+        for id in &ids {
+            match batch {
+                Sweep::Outcomes { .. } => self.forget_content(id),
+                Sweep::Tombstones { .. } => {
+                    self.effects.remove(id);
+                    self.aliases.retain(|_, (of, _)| of != id);
+                }
+            }
+        }
+        Swept { effects: u32::try_from(ids.len()).unwrap_or(u32::MAX), more }
+    }
+
+    fn forget(&mut self, id: &EffectId) -> Forgot {
+        let holder = self.record(id).map(|record| record.id.clone());
+        let forgot = judge_forget(self.record(id));
+        if let (Forgot::Forgotten, Some(holder)) = (forgot, holder) {
+            self.forget_content(&holder);
+        }
+        forgot
+    }
+
+    fn forget_content(&mut self, holder: &EffectId) {
+        if let Some(kept) = self.effects.get_mut(holder) {
+            kept.effect = tombstone(&kept.effect);
+            kept.evidence.iter_mut().for_each(|evidence| evidence.payload = None);
+        }
+    }
+
     pub(super) fn store<R>(&mut self, transition: Transition<R>) -> R {
         if let Some(Write { effect, closed, evidence }) = transition.write {
             let history = self.effects.entry(effect.id.clone()).or_insert_with(|| EffectHistory {
@@ -119,6 +154,14 @@ impl Ledger for MemoryLedger {
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
         self.with(|kept| kept.history(id).cloned())
+    }
+
+    async fn sweep(&self, batch: Sweep) -> Result<Swept, LedgerError> {
+        self.with(|kept| kept.sweep(batch, clock::wall_ms()))
+    }
+
+    async fn forget(&self, id: &EffectId, _who: &str, _why: &str) -> Result<Forgot, LedgerError> {
+        self.with(|kept| kept.forget(id))
     }
 
     fn name(&self) -> &'static str {

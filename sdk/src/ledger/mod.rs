@@ -16,6 +16,7 @@ pub mod postgres;
 pub mod record;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+pub mod sweep;
 pub mod transition;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) mod writer;
@@ -30,6 +31,7 @@ pub use self::{
     error::{LedgerError, LedgerErrorKind},
     memory::MemoryLedger,
     record::{EffectHistory, EffectRecord},
+    sweep::{Forgot, Sweep, Swept},
 };
 use crate::identity::EffectId;
 
@@ -71,6 +73,29 @@ pub trait Ledger: Send + Sync + std::fmt::Debug + 'static {
     /// [`LedgerError`].
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError>;
 
+    /// Forgets one batch of what is past its retention on the ledger's clock, as [`sweep`](sweep) says. Never touches an
+    /// effect without an outcome. A batch is stored whole or not at all, is bounded in rows and bytes, and may be smaller than
+    /// what was asked for; several at once share the work. By default refused.
+    ///
+    /// # Errors
+    /// [`LedgerError`], of kind [`Unsupported`](LedgerErrorKind::Unsupported) where the ledger does not sweep. Nothing was
+    /// forgotten, or the whole batch; calling again is safe.
+    async fn sweep(&self, batch: Sweep) -> Result<Swept, LedgerError> {
+        let _ = batch;
+        Err(unsupported(self.name(), "sweep"))
+    }
+
+    /// Forgets the content of one completed effect before its time: what is left is its tombstone, and a line in the audit
+    /// that names `who` and says `why`. Finds the effect by any of its identities. By default refused.
+    ///
+    /// # Errors
+    /// [`LedgerError`], of kind [`Unsupported`](LedgerErrorKind::Unsupported) where the ledger does not forget; a repeated call
+    /// finds out whether it was stored.
+    async fn forget(&self, id: &EffectId, who: &str, why: &str) -> Result<Forgot, LedgerError> {
+        let _ = (id, who, why);
+        Err(unsupported(self.name(), "forget single effects"))
+    }
+
     /// Resolves when the effect may have changed, soon after another process stored that it is no longer in flight. It
     /// may resolve for no reason, and may miss a change, so callers look again from time to time whatever this does: every
     /// 250 ms at the latest, or every 2 s where [`announces`](Self::announces) says so. By default it never resolves.
@@ -96,6 +121,11 @@ pub trait Ledger: Send + Sync + std::fmt::Debug + 'static {
     async fn close(&self);
 }
 
+fn unsupported(ledger: &str, what: &str) -> LedgerError {
+    let context = format!("the {ledger} ledger does not {what}; use one of the library's, or write its method");
+    LedgerError::new(LedgerErrorKind::Unsupported, context)
+}
+
 /// A shared ledger is a ledger.
 #[async_trait]
 impl<L: Ledger + ?Sized> Ledger for Arc<L> {
@@ -109,6 +139,14 @@ impl<L: Ledger + ?Sized> Ledger for Arc<L> {
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
         (**self).read(id).await
+    }
+
+    async fn sweep(&self, batch: Sweep) -> Result<Swept, LedgerError> {
+        (**self).sweep(batch).await
+    }
+
+    async fn forget(&self, id: &EffectId, who: &str, why: &str) -> Result<Forgot, LedgerError> {
+        (**self).forget(id, who, why).await
     }
 
     async fn changed(&self, id: &EffectId) {

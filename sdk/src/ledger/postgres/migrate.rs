@@ -10,7 +10,10 @@ use super::{
 };
 use crate::ledger::{LedgerError, LedgerErrorKind};
 
-const MIGRATIONS: [&str; 1] = [include_str!("../../../migrations/postgres/0001_effects.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("../../../migrations/postgres/0001_effects.sql"),
+    include_str!("../../../migrations/postgres/0004_retention.sql"),
+];
 
 const TABLES: [&str; 5] =
     ["effectual_effects", "effectual_attempts", "effectual_touches", "effectual_evidence", "effectual_audit"];

@@ -9,7 +9,10 @@ use crate::ledger::LedgerErrorKind;
 const APPLICATION_ID: i64 = 0x6566_666c;
 
 /// The schema's versions, oldest first; version n is the n-th.
-const MIGRATIONS: [&str; 1] = [include_str!("../../../migrations/sqlite/0001_effects.sql")];
+pub(super) const MIGRATIONS: [&str; 2] = [
+    include_str!("../../../migrations/sqlite/0001_effects.sql"),
+    include_str!("../../../migrations/sqlite/0004_retention.sql"),
+];
 
 /// The version that this library reads and writes.
 const VERSION: i64 = MIGRATIONS.len() as i64;

@@ -14,6 +14,7 @@ mod open;
 mod read;
 mod row;
 mod settings;
+mod sweep;
 mod thread;
 mod writing;
 
@@ -28,8 +29,8 @@ use tokio::sync::watch;
 
 pub use self::settings::SqliteLedgerBuilder;
 use super::{
-    Change, Changed, Claim, ClaimRequest, EffectHistory, Ledger, LedgerError, LedgerErrorKind, Owner,
-    writer::Queue,
+    Change, Changed, Claim, ClaimRequest, EffectHistory, Forgot, Ledger, LedgerError, LedgerErrorKind, Owner,
+    Sweep, Swept, writer::Queue,
 };
 use crate::identity::EffectId;
 
@@ -56,6 +57,7 @@ struct Inner {
 struct Ends {
     queue: Queue,
     reads: read::Reads,
+    sweeps: sweep::Sweeps,
 }
 
 impl SqliteLedger {
@@ -112,6 +114,14 @@ impl Ledger for SqliteLedger {
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
         self.ends()?.reads.read(id).await
+    }
+
+    async fn sweep(&self, batch: Sweep) -> Result<Swept, LedgerError> {
+        self.ends()?.sweeps.sweep(batch).await
+    }
+
+    async fn forget(&self, id: &EffectId, who: &str, why: &str) -> Result<Forgot, LedgerError> {
+        self.ends()?.sweeps.forget(id, who, why).await
     }
 
     fn name(&self) -> &'static str {
