@@ -12,6 +12,7 @@ mod failure;
 pub mod identity;
 pub mod ledger;
 pub mod provider;
+pub mod retention;
 pub mod retry;
 pub mod telemetry;
 #[cfg(feature = "test-util")]

@@ -63,6 +63,16 @@ pub(crate) fn renewal_failed(id: &crate::EffectId, error: &crate::LedgerError) {
     tracing::warn!(target: TARGET, { effect.id = %id, ledger.error_kind = ?error.kind() }, "a lease was not renewed");
 }
 
+/// A pass over the ledger forgot what was past its retention.
+pub(crate) fn swept(forgotten: u64, removed: u64) {
+    tracing::info!(target: TARGET, { sweep.forgotten = forgotten, sweep.removed = removed }, "what is past its retention was forgotten");
+}
+
+/// A pass ended early; the next one goes on from there.
+pub(crate) fn sweep_failed(error: &crate::LedgerError) {
+    tracing::warn!(target: TARGET, { ledger.error_kind = ?error.kind() }, "the ledger did not forget what is past its retention; a later pass tries again");
+}
+
 /// The file of a ledger was not closed cleanly; what was stored is in its log.
 #[cfg(feature = "sqlite")]
 pub(crate) fn not_closed_cleanly(error: &dyn std::error::Error) {

@@ -108,7 +108,7 @@ async fn a_newer_schema_is_refused_with_both_versions() {
     let before = fs::read(&path).expect("the file");
     let error = refusal(&path).await;
     assert_eq!(error.kind(), LedgerErrorKind::NewerSchema);
-    names(&error, &["effects.db", "schema 99", "up to "]);
+    names(&error, &["effects.db", "schema 99", "knows up to"]);
     assert!(fs::read(&path).expect("the file") == before, "the file was touched");
 }
 

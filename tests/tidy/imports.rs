@@ -20,6 +20,7 @@ const ROOMS: [(&str, &[&str]); 13] = [
     ("provider", &["clock", "context", "descriptor", "failure", "identity"]),
     // An embedded ledger has only the log to tell of its file's trouble; `telemetry` in turn names errors and ids only.
     ("ledger", &["clock", "descriptor", "identity", "telemetry"]),
+    ("retention", &["clock", "ledger", "telemetry"]),
     ("context", &["clock", "executor", "identity", "ledger", "provider"]),
     (
         "executor",
@@ -34,6 +35,7 @@ const ROOMS: [(&str, &[&str]); 13] = [
             "identity",
             "ledger",
             "provider",
+            "retention",
             "retry",
             "telemetry",
         ],

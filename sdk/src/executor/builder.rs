@@ -13,6 +13,7 @@ use crate::{
     identity::FingerprintKey,
     ledger::Ledger,
     provider::{DynProvider, Profile, Provider},
+    retention::RetentionPolicy,
     retry::RetryPolicy,
 };
 
@@ -51,6 +52,7 @@ pub struct ExecutorBuilder {
     providers: HashMap<&'static str, Arc<dyn DynProvider>>,
     provider_key_secret: Option<Vec<u8>>,
     fingerprint_keys: Vec<(String, Vec<u8>)>,
+    sweep: Option<RetentionPolicy>,
 }
 
 impl ExecutorBuilder {
@@ -62,6 +64,7 @@ impl ExecutorBuilder {
             providers: HashMap::new(),
             provider_key_secret: None,
             fingerprint_keys: Vec::new(),
+            sweep: None,
         }
     }
 
@@ -100,6 +103,14 @@ impl ExecutorBuilder {
     /// a provider's window. After that a call gets [`ErrorKind::Expired`](crate::ErrorKind::Expired).
     pub fn retention(mut self, retention: Duration) -> Self {
         self.defaults.retention = retention;
+        self
+    }
+
+    /// Has this process forget what is past its retention, on a task of the executor's runtime, until it drains or is dropped. Not by
+    /// default: nothing is deleted unless somebody says so. Several processes may do so at once.
+    /// [The page on retention](crate::docs::retention) says what goes and what stays.
+    pub fn sweep(mut self, policy: RetentionPolicy) -> Self {
+        self.sweep = Some(policy);
         self
     }
 
@@ -171,6 +182,9 @@ impl ExecutorBuilder {
                 self.defaults.retention
             )));
         }
+        if let Some(policy) = &self.sweep {
+            policy.check().map_err(ConfigError)?;
+        }
         for profile in self.profiles.values() {
             profile.check().map_err(|error| ConfigError(error.to_string()))?;
         }
@@ -186,6 +200,9 @@ impl ExecutorBuilder {
         );
         for descriptor in registered()? {
             core.settings(descriptor)?;
+        }
+        if let Some(policy) = self.sweep {
+            core.sweep(policy);
         }
         Ok(Executor::new(core))
     }

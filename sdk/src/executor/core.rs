@@ -20,6 +20,7 @@ use crate::{
     identity::{EffectId, FingerprintKey},
     ledger::Ledger,
     provider::{DynProvider, Profile},
+    retention::{self, RetentionPolicy},
 };
 
 /// How far a drain has come.
@@ -184,6 +185,13 @@ impl Core {
     pub(crate) async fn reached(&self, phase: Phase) {
         // The sender lives as long as `self`.
         let _ = self.phase.subscribe().wait_for(|current| *current >= phase).await;
+    }
+
+    /// Forgets what is past its retention until the executor drains, or the last clone of it is dropped.
+    pub(crate) fn sweep(&self, policy: RetentionPolicy) {
+        let mut phase = self.phase.subscribe();
+        let stop = async move { drop(phase.wait_for(|phase| *phase != Phase::Open).await) };
+        self.runtime.spawn(retention::run(self.ledger.clone(), policy, stop));
     }
 
     /// Resolves when no claim is held, or with the number of those that are when the time is over.

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     identity::{EffectId, InvalidId, Tenant},
-    ledger::{EffectHistory, Ledger, LedgerError},
+    ledger::{By, EffectHistory, Forgot, Ledger, LedgerError},
 };
 
 /// How long bodies that were aborted at the drain deadline have to be written down.
@@ -66,6 +66,20 @@ impl Executor {
     /// Safe: it reads.
     pub async fn inspect(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
         self.core.ledger.read(id).await
+    }
+
+    /// Forgets what is stored of one completed effect before its time, for a privacy job: its value, its evidence, its stored input
+    /// and its readable key. What is left is a tombstone, so that later calls get
+    /// [`Expired`](crate::ErrorKind::Expired) and perform nothing, and a line in the audit of who did it and why, neither of which
+    /// should name the person concerned. Any of the effect's identities finds it.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; call again, which is safe.
+    ///
+    /// # Cancel safety
+    /// Dropped before it resolves, it may or may not have forgotten; calling again tells.
+    pub async fn forget(&self, id: &EffectId, by: &By) -> Result<Forgot, LedgerError> {
+        self.core.ledger.forget(id, by).await
     }
 
     /// Ends the work: no new effects are taken, running bodies go on and are renewed until they end or the time is over.

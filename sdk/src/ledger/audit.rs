@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::record::{EffectRecord, Fence, LedgerTime, OutcomeKind, State};
+use super::{
+    record::{EffectRecord, Fence, LedgerTime, OutcomeKind, State},
+    resolution::By,
+};
 use crate::descriptor::RecoveryClass;
 
 /// What an operator did.
@@ -22,6 +25,8 @@ pub enum OperatorAction {
     NeverHappenedDespiteEvidence,
     /// Opened a stored refusal again.
     Reopened,
+    /// Dropped the content of its outcome before its time.
+    Forgotten,
 }
 
 /// Where an effect stood before or after an operator's action. No value, argument, handle or key is in it.
@@ -65,6 +70,15 @@ pub struct AuditEntry {
     pub before: Standing,
     /// Where it stood after.
     pub after: Standing,
+}
+
+impl AuditEntry {
+    /// Where it stands is the same before and after: its content is no part of that.
+    pub(super) fn forgotten(record: &EffectRecord, by: &By, at: LedgerTime) -> Self {
+        let (who, why) = (by.who().to_owned(), by.why().to_owned());
+        let action = OperatorAction::Forgotten;
+        Self { at, who, why, action, before: Standing::of(record), after: Standing::of(record) }
+    }
 }
 
 impl Standing {

@@ -381,9 +381,13 @@ fn label(record: &EffectRecord) -> Transition<Changed> {
 /// An answer behind a raised fence is not the outcome; it is kept, and success beside success is marked.
 fn stale(record: &EffectRecord, owner: &Owner, change: &Change, now: LedgerTime) -> Transition<Changed> {
     let reply = Changed::Stale(Some(Box::new(record.clone())));
-    let Some(evidence) = evidence_of(owner, change, now) else {
+    let Some(mut evidence) = evidence_of(owner, change, now) else {
         return Transition::read(reply);
     };
+    if record.outcome.as_ref().is_some_and(StoredOutcome::is_forgotten) {
+        // What was forgotten does not come back by this way.
+        evidence.payload = None;
+    }
     let mut next = record.next();
     if evidence.verdict == AttemptVerdict::Performed {
         next.late_success = true;

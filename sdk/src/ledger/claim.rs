@@ -319,7 +319,13 @@ impl super::record::StoredOutcome {
     /// Whether the outcome is past its retention, swept or not.
     #[must_use]
     pub fn is_expired(&self, now: LedgerTime) -> bool {
+        self.retain_until <= now || self.is_forgotten()
+    }
+
+    /// Whether its content is gone: what is left of the effect is a tombstone.
+    #[must_use]
+    pub fn is_forgotten(&self) -> bool {
         use super::record::{AbsentReason, OutcomeBody};
-        self.retain_until <= now || self.body == OutcomeBody::Absent(AbsentReason::Expired)
+        self.body == OutcomeBody::Absent(AbsentReason::Expired)
     }
 }

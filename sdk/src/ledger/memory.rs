@@ -8,11 +8,14 @@ use std::{
 use async_trait::async_trait;
 
 use super::{
-    Change, Changed, Claim, ClaimRequest, EffectHistory, EffectRecord, Ledger, LedgerError, LedgerErrorKind,
-    Owner, ResolutionReply, ResolutionRequest, change, claim,
+    By, Change, Changed, Claim, ClaimRequest, EffectHistory, EffectRecord, Forgot, Ledger, LedgerError,
+    LedgerErrorKind, Owner, ResolutionReply, ResolutionRequest, Sweep, Swept,
+    audit::AuditEntry,
+    change, claim,
     identities::{Named, Resolved, resolve},
     record::{Evidence, LedgerTime, Payload},
     resolution,
+    sweep::{judge_forget, tombstone},
     transition::{Transition, Write},
     unsettled::{Unsettled, UnsettledCursor, UnsettledPage, UnsettledQuery},
 };
@@ -84,6 +87,44 @@ impl Kept {
         let transition = claim::judge(holder.as_deref(), request, now);
         self.aliases.extend(aliases.into_iter().map(|alias| (alias.id, (of.clone(), alias.key_version))));
         self.store(transition)
+    }
+
+    fn sweep(&mut self, batch: Sweep, now: LedgerTime) -> Swept {
+        let mut due: Vec<_> = self.effects.values().filter(|kept| batch.is_due(&kept.effect, now)).collect();
+        due.sort_by_key(|kept| kept.effect.outcome.as_ref().map(|outcome| outcome.retain_until));
+        let at_most = usize::try_from(batch.at_most()).unwrap_or(usize::MAX);
+        let ids: Vec<_> = due.iter().take(at_most).map(|kept| kept.effect.id.clone()).collect();
+        let more = due.len() > ids.len();
+        for id in &ids {
+            match batch {
+                Sweep::Outcomes { .. } => self.forget_content(id),
+                Sweep::Tombstones { .. } => {
+                    self.effects.remove(id);
+                    self.aliases.retain(|_, (of, _)| of != id);
+                }
+            }
+        }
+        Swept { effects: u32::try_from(ids.len()).unwrap_or(u32::MAX), more }
+    }
+
+    fn forget(&mut self, id: &EffectId, by: &By, now: LedgerTime) -> Forgot {
+        let holder = self.record(id).map(|record| record.id.clone());
+        let forgot = judge_forget(self.record(id));
+        if let (Forgot::Forgotten, Some(holder)) = (forgot, holder) {
+            self.forget_content(&holder);
+            if let Some(kept) = self.effects.get_mut(&holder) {
+                kept.audit.push(AuditEntry::forgotten(&kept.effect, by, now));
+            }
+        }
+        forgot
+    }
+
+    fn forget_content(&mut self, holder: &EffectId) {
+        if let Some(kept) = self.effects.get_mut(holder) {
+            kept.effect = tombstone(&kept.effect);
+            self.inputs.remove(holder);
+            kept.evidence.iter_mut().for_each(|evidence| evidence.payload = None);
+        }
     }
 
     pub(super) fn store<R>(&mut self, transition: Transition<R>) -> R {
@@ -165,6 +206,14 @@ impl Ledger for MemoryLedger {
             let holder = kept.record(id).map_or(id, |record| &record.id);
             kept.inputs.get(holder).cloned()
         })
+    }
+
+    async fn sweep(&self, batch: Sweep) -> Result<Swept, LedgerError> {
+        self.with(|kept| kept.sweep(batch, clock::wall_ms()))
+    }
+
+    async fn forget(&self, id: &EffectId, by: &By) -> Result<Forgot, LedgerError> {
+        self.with(|kept| kept.forget(id, by, clock::wall_ms()))
     }
 
     fn name(&self) -> &'static str {

@@ -18,6 +18,7 @@ pub mod record;
 pub mod resolution;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+pub mod sweep;
 pub mod transition;
 pub mod unsettled;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
@@ -33,7 +34,8 @@ pub use self::{
     error::{LedgerError, LedgerErrorKind},
     memory::MemoryLedger,
     record::{EffectHistory, EffectRecord, Payload},
-    resolution::{ResolutionReply, ResolutionRequest},
+    resolution::{By, ResolutionReply, ResolutionRequest},
+    sweep::{Forgot, Sweep, Swept},
     unsettled::{Unsettled, UnsettledCursor, UnsettledPage, UnsettledQuery},
 };
 use crate::identity::EffectId;
@@ -102,6 +104,29 @@ pub trait Ledger: Send + Sync + std::fmt::Debug + 'static {
     /// [`LedgerError`].
     async fn input(&self, id: &EffectId) -> Result<Option<Payload>, LedgerError>;
 
+    /// Forgets one batch of what is past its retention on the ledger's clock, as [`sweep`](sweep) says. Never touches an
+    /// effect without an outcome. A batch is stored whole or not at all, is bounded in rows and bytes, and may be smaller than
+    /// what was asked for; several at once share the work. By default refused.
+    ///
+    /// # Errors
+    /// [`LedgerError`], of kind [`Unsupported`](LedgerErrorKind::Unsupported) where the ledger does not sweep. Nothing was
+    /// forgotten, or the whole batch; calling again is safe.
+    async fn sweep(&self, batch: Sweep) -> Result<Swept, LedgerError> {
+        let _ = batch;
+        Err(unsupported(self.name(), "sweep"))
+    }
+
+    /// Forgets the content of one completed effect before its time: what is left is its tombstone, and a line in the audit
+    /// of who did it and why. Finds the effect by any of its identities. By default refused.
+    ///
+    /// # Errors
+    /// [`LedgerError`], of kind [`Unsupported`](LedgerErrorKind::Unsupported) where the ledger does not forget; a repeated call
+    /// finds out whether it was stored.
+    async fn forget(&self, id: &EffectId, by: &By) -> Result<Forgot, LedgerError> {
+        let _ = (id, by);
+        Err(unsupported(self.name(), "forget single effects"))
+    }
+
     /// Resolves when the effect may have changed, soon after another process stored that it is no longer in flight. It
     /// may resolve for no reason, and may miss a change, so callers look again from time to time whatever this does: every
     /// 250 ms at the latest, or every 2 s where [`announces`](Self::announces) says so. By default it never resolves.
@@ -125,6 +150,12 @@ pub trait Ledger: Send + Sync + std::fmt::Debug + 'static {
     /// Ends what the ledger runs by itself, after what was already handed in is stored. Later calls get
     /// [`LedgerErrorKind::Closed`].
     async fn close(&self);
+}
+
+fn unsupported(ledger: &str, what: &str) -> LedgerError {
+    let context =
+        format!("the {ledger} ledger does not {what}; use one of the library's, or write its method");
+    LedgerError::new(LedgerErrorKind::Unsupported, context)
 }
 
 /// A shared ledger is a ledger.
@@ -152,6 +183,14 @@ impl<L: Ledger + ?Sized> Ledger for Arc<L> {
 
     async fn input(&self, id: &EffectId) -> Result<Option<Payload>, LedgerError> {
         (**self).input(id).await
+    }
+
+    async fn sweep(&self, batch: Sweep) -> Result<Swept, LedgerError> {
+        (**self).sweep(batch).await
+    }
+
+    async fn forget(&self, id: &EffectId, by: &By) -> Result<Forgot, LedgerError> {
+        (**self).forget(id, by).await
     }
 
     async fn changed(&self, id: &EffectId) {

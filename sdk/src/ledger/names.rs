@@ -42,6 +42,7 @@ names!(OperatorAction {
     NeverHappened = "never_happened",
     NeverHappenedDespiteEvidence = "never_happened_despite_evidence",
     Reopened = "reopened",
+    Forgotten = "forgotten",
 });
 names!(AttemptVerdict {
     Performed = "performed",
@@ -75,7 +76,7 @@ mod tests {
         check!(AbsentReason: Expired, Unencodable, TooLarge);
         check!(Keying: BusinessIdentity, ActivityRecipe);
         check!(RecoveryClass: Rerun, Resend, Reconcile, Transactional, Hold);
-        check!(OperatorAction: Done, Refused, RefusedDespiteEvidence, NeverHappened, NeverHappenedDespiteEvidence, Reopened);
+        check!(OperatorAction: Done, Refused, RefusedDespiteEvidence, NeverHappened, NeverHappenedDespiteEvidence, Reopened, Forgotten);
         assert_eq!(State::parse("Claimed"), None);
     }
 }

@@ -21,7 +21,7 @@ const WHO_MAX: usize = 128;
 /// The longest reason of an operator, in bytes.
 const WHY_MAX: usize = 2048;
 
-/// Who acts on an effect by hand, and why: kept in the audit for ever.
+/// Who acts on an effect by hand, and why: kept in the audit for as long as the effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct By {
     who: String,
@@ -62,6 +62,14 @@ impl By {
     pub fn having_seen(mut self, record: &EffectRecord) -> Self {
         self.seen = Some(Seen::of(record));
         self
+    }
+
+    pub(crate) fn who(&self) -> &str {
+        &self.who
+    }
+
+    pub(crate) fn why(&self) -> &str {
+        &self.why
     }
 
     pub(crate) fn seen(&self) -> Option<Seen> {

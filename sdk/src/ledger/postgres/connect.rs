@@ -161,6 +161,11 @@ impl Link {
     }
 
     pub(super) async fn close(mut self) {
+        self.disconnect().await;
+    }
+
+    /// Gives the connection back to the server; the next use opens another.
+    pub(super) async fn disconnect(&mut self) {
         if let Some(session) = self.session.take() {
             // The server notices a client that left without a word as well.
             drop(clock::within(self.connector.patience, session.close()).await);

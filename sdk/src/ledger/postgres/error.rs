@@ -25,6 +25,7 @@ pub(super) enum Trouble {
 impl Trouble {
     pub(super) fn of(error: &sqlx::Error) -> Self {
         match error {
+            sqlx::Error::Database(refused) if is_of_a_removed_effect(&**refused) => Self::Again,
             sqlx::Error::Database(refused) => {
                 refused.code().map_or(Self::Final(LedgerErrorKind::Unavailable), |code| Self::of_code(&code))
             }
@@ -65,6 +66,15 @@ impl Trouble {
             Self::Final(kind) => kind,
         }
     }
+}
+
+/// Whether a row belongs to an effect that was removed while the row was on its way: the ledger's own reference says so, and
+/// not one that somebody else put on the tables.
+fn is_of_a_removed_effect(refused: &dyn sqlx::error::DatabaseError) -> bool {
+    refused.code().as_deref() == Some("23503")
+        && refused.constraint().zip(refused.table()).is_some_and(|(constraint, table)| {
+            table.starts_with("effectual_") && constraint == format!("{table}_digest_head_fkey")
+        })
 }
 
 /// The database's error without its details, which quote the rows that were refused.

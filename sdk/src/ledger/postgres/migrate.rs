@@ -10,9 +10,10 @@ use super::{
 };
 use crate::ledger::{LedgerError, LedgerErrorKind};
 
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     include_str!("../../../migrations/postgres/0001_effects.sql"),
     include_str!("../../../migrations/postgres/0002_unsettled.sql"),
+    include_str!("../../../migrations/postgres/0003_retention.sql"),
 ];
 
 const TABLES: [&str; 5] =

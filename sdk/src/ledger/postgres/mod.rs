@@ -25,6 +25,7 @@ mod session;
 mod signals;
 mod sql;
 mod store;
+mod sweep;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -49,14 +50,17 @@ use self::{
     writer::Writer,
 };
 use super::{
-    Change, Changed, Claim, ClaimRequest, EffectHistory, Ledger, LedgerError, LedgerErrorKind, Owner,
-    Payload, ResolutionReply, ResolutionRequest, UnsettledPage, UnsettledQuery,
+    By, Change, Changed, Claim, ClaimRequest, EffectHistory, Forgot, Ledger, LedgerError, LedgerErrorKind,
+    Owner, Payload, ResolutionReply, ResolutionRequest, Sweep, Swept, UnsettledPage, UnsettledQuery,
     writer::{Intake, Queue, queue, serve},
 };
 use crate::identity::EffectId;
 
 /// How many reads may wait; a caller beyond that waits for room.
 const READS_MAX: usize = 256;
+
+/// The same for what is to be forgotten.
+const SWEEPS_MAX: usize = 64;
 
 /// A ledger in a PostgreSQL database, for any number of processes.
 ///
@@ -76,6 +80,7 @@ pub struct PostgresLedger {
 struct Handles {
     queue: Queue,
     reads: mpsc::Sender<Request>,
+    sweeps: mpsc::Sender<sweep::Request>,
 }
 
 impl std::fmt::Debug for PostgresLedger {
@@ -107,11 +112,19 @@ impl PostgresLedger {
         let target = connector.target.clone();
         let (queue, intake) = queue();
         let (reads, requests) = mpsc::channel(READS_MAX);
+        let (sweeps, to_sweep) = mpsc::channel(SWEEPS_MAX);
         let (opened, opening) = oneshot::channel();
         let (running, ended) = watch::channel(());
         let signals = (!connector.is_pooled()).then(Arc::<Signals>::default);
-        let work =
-            Work { connector, writers, intake, reads: reads.downgrade(), requests, signals: signals.clone() };
+        let work = Work {
+            connector,
+            writers,
+            intake,
+            reads: reads.downgrade(),
+            requests,
+            to_sweep,
+            signals: signals.clone(),
+        };
         let run = move || {
             work.run(opened);
             drop(running);
@@ -122,7 +135,18 @@ impl PostgresLedger {
         };
         std::thread::Builder::new().name("effectual-postgres".into()).spawn(run).map_err(no_thread)?;
         opening.await.unwrap_or_else(|_| Err(closed(&target)))?;
-        Ok(Self { handles: Mutex::new(Some(Handles { queue, reads })), target, signals, ended })
+        Ok(Self { handles: Mutex::new(Some(Handles { queue, reads, sweeps })), target, signals, ended })
+    }
+
+    async fn ask_sweeper<T>(
+        &self,
+        request: impl FnOnce(oneshot::Sender<Result<T, LedgerError>>) -> sweep::Request,
+    ) -> Result<T, LedgerError> {
+        let (reply, answer) = oneshot::channel();
+        let sweeps = self.handles()?.sweeps;
+        sweeps.send(request(reply)).await.map_err(|_| closed(&self.target))?;
+        drop(sweeps);
+        answer.await.map_err(|_| closed(&self.target))?
     }
 
     /// Asks on the reader's connection.
@@ -154,6 +178,7 @@ struct Work {
     intake: Intake,
     reads: mpsc::WeakSender<Request>,
     requests: mpsc::Receiver<Request>,
+    to_sweep: mpsc::Receiver<sweep::Request>,
     signals: Option<Arc<Signals>>,
 }
 
@@ -193,6 +218,7 @@ impl Work {
         }
         drop(reads);
         tasks.spawn(reader::serve(self.connector.clone(), self.requests));
+        tasks.spawn(sweep::serve(self.connector.clone(), self.to_sweep));
         let done = async { while tasks.join_next().await.is_some() {} };
         match &self.signals {
             None => done.await,
@@ -228,6 +254,15 @@ impl Ledger for PostgresLedger {
 
     async fn input(&self, id: &EffectId) -> Result<Option<Payload>, LedgerError> {
         self.ask(|reply| Request::Input(id.clone(), reply)).await
+    }
+
+    async fn sweep(&self, batch: Sweep) -> Result<Swept, LedgerError> {
+        self.ask_sweeper(|reply| sweep::Request::Sweep(batch, reply)).await
+    }
+
+    async fn forget(&self, id: &EffectId, by: &By) -> Result<Forgot, LedgerError> {
+        let asked = sweep::Forget { id: id.clone(), by: by.clone() };
+        self.ask_sweeper(|reply| sweep::Request::Forget(asked, reply)).await
     }
 
     async fn changed(&self, id: &EffectId) {

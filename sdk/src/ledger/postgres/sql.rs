@@ -73,6 +73,49 @@ pub(super) static EVIDENCE: LazyLock<String> =
 /// What operators did to an effect, oldest first.
 pub(super) static AUDIT: LazyLock<String> =
     LazyLock::new(|| history("effectual_audit", AuditRow::COLUMNS, "seq"));
+/// Makes tombstones of at most `$2` effects that are past their retention and whose payloads have at most `$3` bytes beyond the
+/// first one's; returns the head of each, and a null for each that was too much.
+pub(super) static FORGET_DUE: LazyLock<String> = LazyLock::new(forget_due);
+/// Locks at most `$2` tombstones whose retention ended more than `$3` milliseconds ago; returns their heads and digests.
+pub(super) static LOCK_TOMBSTONES: LazyLock<String> = LazyLock::new(lock_tombstones);
+/// Locks the effect that the identity `$1` names: its head, the tail of the identity, tenant, state, reason of absence.
+pub(super) static LOCK_ONE: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT held.digest_head, x.digest_tail, held.tenant::text, held.state::text, held.absent_reason::text
+        FROM effectual_effects x JOIN effectual_effects held ON held.digest_head = {HOLDER}
+        WHERE x.digest_head = $1::uuid FOR NO KEY UPDATE OF held"
+    )
+});
+/// Makes a tombstone of the effect `$2`, and writes down that `$3` did so because of `$4`; where it
+/// stands is the same before and after.
+pub(super) static FORGET_ONE: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "{clock}, forgotten AS (UPDATE effectual_effects SET {FORGET} WHERE digest_head = $2::uuid)
+        INSERT INTO effectual_audit (digest_head, at, who, why, action, before, after)
+        SELECT digest_head, clock.ms, $3::text, $4::text, 'forgotten', standing, standing FROM clock,
+            (SELECT digest_head, json_build_object('state', state, 'attempt', attempt, 'fence', fence,
+                'outcome', outcome_kind, 'accepted', accepted_handle IS NOT NULL, 'late_success', late_success)::text
+                AS standing FROM effectual_effects WHERE digest_head = $2::uuid) AS stood",
+        clock = clock(),
+    )
+});
+/// Drops the payloads of the effects' evidence. `$1` holds the heads.
+pub(super) const DROP_EVIDENCE: &str = "UPDATE effectual_evidence SET payload = NULL, payload_codec = NULL \
+    WHERE digest_head = ANY ($1::uuid[]) AND payload IS NOT NULL";
+/// Removes the further identities of the effects whose digests `$1` holds.
+pub(super) const REMOVE_ALIASES: &str = "DELETE FROM effectual_effects WHERE alias_of = ANY ($1::bytea[])";
+/// Removes the effects whose heads `$1` holds, what refers to them first.
+pub(super) const REMOVE: [&str; 5] = [
+    "DELETE FROM effectual_attempts WHERE digest_head = ANY ($1::uuid[])",
+    "DELETE FROM effectual_touches WHERE digest_head = ANY ($1::uuid[])",
+    "DELETE FROM effectual_evidence WHERE digest_head = ANY ($1::uuid[])",
+    "DELETE FROM effectual_audit WHERE digest_head = ANY ($1::uuid[])",
+    "DELETE FROM effectual_effects WHERE digest_head = ANY ($1::uuid[])",
+];
+
+/// What makes a tombstone of a row.
+const FORGET: &str = "payload = NULL, payload_codec = NULL, absent_reason = 'expired', input = NULL, input_codec = NULL, \
+    readable = NULL, revision = revision + 1";
 
 /// The columns of a first claim.
 pub(super) fn of_claim(role: Role) -> bool {
@@ -185,9 +228,13 @@ fn claim_among() -> String {
 }
 
 fn alias() -> String {
-    let aliases = aliases(&mut 1, "ON CONFLICT (digest_head) DO NOTHING");
+    let aliases = aliases(&mut 1, "CROSS JOIN holder ON CONFLICT (digest_head) DO NOTHING");
+    // Locked, so that it is not removed while it gets an alias; nothing is written where it is gone.
     format!(
-        "{clock}{aliases} SELECT clock.ms, aliased.digest_head FROM aliased CROSS JOIN clock",
+        "{clock}, holder AS MATERIALIZED (
+            SELECT digest_head FROM effectual_effects
+            WHERE digest_head = encode(substring($2::bytea FOR 16), 'hex')::uuid FOR KEY SHARE
+        ){aliases} SELECT clock.ms, aliased.digest_head FROM aliased CROSS JOIN clock",
         clock = clock()
     )
 }
@@ -297,6 +344,34 @@ fn more(last: &mut usize) -> String {
         kept("audited", "effectual_audit", AuditRow::COLUMNS, ""),
     ]
     .concat()
+}
+
+fn forget_due() -> String {
+    format!(
+        "{clock}, due AS MATERIALIZED (
+            SELECT digest_head, retain_until, coalesce(octet_length(payload), 0) AS size FROM effectual_effects
+            WHERE outcome_kind IS NOT NULL AND absent_reason IS DISTINCT FROM 'expired'
+                AND retain_until <= (SELECT ms FROM clock)
+            ORDER BY retain_until LIMIT $2::bigint FOR NO KEY UPDATE SKIP LOCKED
+        ), picked AS MATERIALIZED (
+            SELECT digest_head, sum(size) OVER (ORDER BY retain_until, digest_head) - size <= $3::bigint AS fits FROM due
+        ), forgotten AS (
+            UPDATE effectual_effects held SET {FORGET} FROM picked
+            WHERE held.digest_head = picked.digest_head AND picked.fits AND held.state = 'completed'
+            RETURNING held.digest_head
+        )
+        SELECT digest_head, NULL::bytea FROM forgotten UNION ALL SELECT NULL, NULL FROM picked WHERE NOT fits",
+        clock = clock(),
+    )
+}
+
+fn lock_tombstones() -> String {
+    format!(
+        "{clock} SELECT digest_head, uuid_send(digest_head) || digest_tail FROM effectual_effects
+        WHERE absent_reason = 'expired' AND retain_until <= (SELECT ms FROM clock) - $3::bigint
+        ORDER BY retain_until LIMIT $2::bigint FOR UPDATE SKIP LOCKED",
+        clock = clock(),
+    )
 }
 
 fn touch() -> String {

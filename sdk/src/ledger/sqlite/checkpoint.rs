@@ -15,7 +15,7 @@ use crate::{ledger::record::OutcomeBody, telemetry};
 const BYTES_BETWEEN: u64 = 4 << 20;
 
 /// A row dirties about this much: a page of the table and one of each index.
-const BYTES_A_ROW: u64 = 3 * 4096;
+pub(super) const BYTES_A_ROW: u64 = 3 * 4096;
 
 /// With more frames than this in the log (about 32 MiB) writers are held up until it can start anew.
 const FRAMES_MAX: i64 = 8192;
@@ -39,7 +39,10 @@ impl Progress {
     }
 
     pub(super) fn wrote(&self, judged: &[Judged]) {
-        let bytes: u64 = judged.iter().filter(|judged| judged.writes()).map(bytes_of).sum();
+        self.wrote_bytes(judged.iter().filter(|judged| judged.writes()).map(bytes_of).sum());
+    }
+
+    pub(super) fn wrote_bytes(&self, bytes: u64) {
         if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes >= BYTES_BETWEEN {
             self.due.notify_one();
         }

@@ -128,8 +128,9 @@ mod tests {
     /// The plan of a statement, on an empty database with the schema.
     async fn plan(sql: AssertSqlSafe<Arc<str>>) -> Vec<String> {
         let mut conn = SqliteConnection::connect("sqlite::memory:").await.expect("a database");
-        let schema = include_str!("../../../migrations/sqlite/0001_effects.sql");
-        sqlx::raw_sql(schema).execute(&mut conn).await.expect("the schema");
+        for migration in crate::ledger::sqlite::migrate::MIGRATIONS {
+            sqlx::raw_sql(migration).execute(&mut conn).await.expect("the schema");
+        }
         let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", sql.0));
         let steps = sqlx::query(explain).fetch_all(&mut conn).await.expect("a plan");
         steps.iter().map(|step| step.get("detail")).collect()

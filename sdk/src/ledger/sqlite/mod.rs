@@ -14,6 +14,7 @@ mod open;
 mod read;
 mod row;
 mod settings;
+mod sweep;
 mod thread;
 mod unsettled;
 mod writing;
@@ -29,8 +30,9 @@ use tokio::sync::watch;
 
 pub use self::settings::SqliteLedgerBuilder;
 use super::{
-    Change, Changed, Claim, ClaimRequest, EffectHistory, Ledger, LedgerError, LedgerErrorKind, Owner,
-    Payload, ResolutionReply, ResolutionRequest, UnsettledPage, UnsettledQuery, writer::Queue,
+    By, Change, Changed, Claim, ClaimRequest, EffectHistory, Forgot, Ledger, LedgerError, LedgerErrorKind,
+    Owner, Payload, ResolutionReply, ResolutionRequest, Sweep, Swept, UnsettledPage, UnsettledQuery,
+    writer::Queue,
 };
 use crate::identity::EffectId;
 
@@ -57,6 +59,7 @@ struct Inner {
 struct Ends {
     queue: Queue,
     reads: read::Reads,
+    sweeps: sweep::Sweeps,
 }
 
 impl SqliteLedger {
@@ -125,6 +128,14 @@ impl Ledger for SqliteLedger {
 
     async fn input(&self, id: &EffectId) -> Result<Option<Payload>, LedgerError> {
         self.ends()?.reads.ask(|reply| read::Question::Input(id.clone(), reply)).await
+    }
+
+    async fn sweep(&self, batch: Sweep) -> Result<Swept, LedgerError> {
+        self.ends()?.sweeps.sweep(batch).await
+    }
+
+    async fn forget(&self, id: &EffectId, by: &By) -> Result<Forgot, LedgerError> {
+        self.ends()?.sweeps.forget(id, by).await
     }
 
     fn name(&self) -> &'static str {

@@ -17,6 +17,7 @@ use super::{
     io::Io,
     open, read,
     settings::Settings,
+    sweep,
 };
 use crate::ledger::{LedgerError, LedgerErrorKind, writer};
 
@@ -45,21 +46,29 @@ async fn live(settings: Arc<Settings>, opened: oneshot::Sender<Result<SqliteLedg
     };
     let (queue, intake) = writer::queue();
     let (reads, asked) = read::queue();
+    let (sweeps, asked_to_sweep) = sweep::queue();
     let (done, ended) = watch::channel(());
-    let ends = Mutex::new(Some(Ends { queue, reads }));
+    let ends = Mutex::new(Some(Ends { queue, reads, sweeps }));
     let ledger = SqliteLedger { inner: Arc::new(Inner { path: settings.path.clone(), ends, ended }) };
     // Where nobody waits any more the ledger is dropped here, and what follows ends at once.
     drop(opened.send(Ok(ledger)));
-    serve(settings, conn, &intake, asked).await;
+    serve(settings, conn, &intake, asked, asked_to_sweep).await;
     drop(done);
 }
 
-async fn serve(settings: Arc<Settings>, conn: SqliteConnection, intake: &writer::Intake, asked: read::Asked) {
+async fn serve(
+    settings: Arc<Settings>,
+    conn: SqliteConnection,
+    intake: &writer::Intake,
+    asked: read::Asked,
+    asked_to_sweep: sweep::Asked,
+) {
     let progress = Arc::new(Progress::default());
     let stop = Arc::new(Notify::new());
     let mut io = Io::new(Arc::clone(&settings), Arc::clone(&progress), conn);
+    let sweeping = sweep::serve(Arc::clone(&settings), Arc::clone(&progress), asked_to_sweep);
     let callers = async {
-        tokio::join!(writer::serve(intake, &mut io), read::serve(Arc::clone(&settings), asked));
+        tokio::join!(writer::serve(intake, &mut io), read::serve(Arc::clone(&settings), asked), sweeping,);
         stop.notify_one();
     };
     tokio::join!(callers, checkpoint::run(Arc::clone(&settings), progress, Arc::clone(&stop)));

@@ -175,12 +175,13 @@ async fn insert_audit(conn: &mut SqliteConnection, digest: &[u8], entry: &AuditE
     Ok(())
 }
 
-/// The first touch wins, and a run that made an attempt of its own since the judgement needs none.
+/// The first touch wins, and a run that made an attempt of its own since the judgement needs none; neither does an effect
+/// that was removed since.
 async fn insert_touch(conn: &mut SqliteConnection, touch: &Touch) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO effectual_touches (run, digest, node, invocation, at)
          SELECT ?1, ?2, ?3, ?4, ?5
-         WHERE NOT EXISTS (SELECT 1 FROM effectual_effects WHERE digest = ?2 AND run = ?1)
+         WHERE EXISTS (SELECT 1 FROM effectual_effects WHERE digest = ?2 AND run IS NOT ?1)
              AND NOT EXISTS (SELECT 1 FROM effectual_attempts WHERE digest = ?2 AND run = ?1)
          ON CONFLICT (run, digest) DO NOTHING",
     )

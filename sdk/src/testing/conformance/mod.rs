@@ -1,7 +1,8 @@
 //! The rules that every ledger keeps, one function each.
 //!
 //! A ledger of one's own passes when [`run_all`] returns. All rules use identities of their own, so that one ledger
-//! serves them all, also one that is in use; [`closing::a_closed_ledger_says_so`] ends the ledger and comes last. Leases
+//! serves them all, also one that is in use (those on retention forget what is past its own, and remove tombstones of more than 10
+//! years); [`closing::a_closed_ledger_says_so`] ends the ledger and comes last. Leases
 //! in them are tens of milliseconds long, and what has to pass is waited for by asking the ledger.
 
 pub mod claims;
@@ -13,6 +14,7 @@ pub mod identities;
 pub mod mismatch;
 pub mod operators;
 pub mod recovery;
+pub mod retention;
 pub mod settling;
 mod support;
 pub mod takeover;
@@ -155,6 +157,17 @@ rules! {
         a_late_success_beside_done_is_the_same_success,
         a_refusal_is_opened_again,
         of_16_resolutions_at_once_one_is_stored,
+    }
+    retention {
+        what_is_past_its_retention_becomes_a_tombstone,
+        what_is_within_its_retention_is_kept,
+        an_effect_without_an_outcome_is_never_swept,
+        a_batch_takes_no_more_than_it_may_and_the_oldest_first,
+        evidence_is_forgotten_with_its_effect_and_does_not_come_back,
+        a_removed_tombstone_leaves_nothing_behind,
+        a_tombstone_is_kept_for_as_long_as_is_said,
+        one_effect_is_forgotten_before_its_time,
+        sweeps_and_claims_at_once_disturb_nobody,
     }
     concurrency {
         of_64_claims_at_once_one_wins,
