@@ -2,6 +2,7 @@
 //! network that loses answers in front of a real provider.
 
 pub mod charges;
+pub mod counted;
 pub mod database;
 mod http;
 pub mod ledgers;
