@@ -13,6 +13,8 @@ mod migrations;
 mod model;
 #[path = "crash_sweep/plan.rs"]
 mod plan;
+#[path = "crash_sweep/stopped.rs"]
+mod stopped;
 #[path = "crash_sweep/worker.rs"]
 mod worker;
 
@@ -27,6 +29,9 @@ use effectual_tests::{
 use model::{CLASSES, End, Gives, State};
 use plan::{Depth, Scenario, kills, scenarios};
 use worker::Job;
+
+/// Soon renewed.
+const RENEWING_LEASE_MS: u64 = 1_200;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -46,7 +51,8 @@ impl Sweep {
             generation: u64::try_from(generation).expect("few kills"),
             orders: vec![(scenario.class, scenario.order())],
             stop: Some(stop),
-            renews: scenario.is_renewing(),
+            gate: None,
+            lease_ms: scenario.is_renewing().then_some(RENEWING_LEASE_MS),
         }
     }
 
@@ -76,7 +82,7 @@ impl Sweep {
             let orders: Vec<_> = these.map(|scenario| (scenario.class, scenario.order())).collect();
             let Some((first, _)) = scenarios.split_first().filter(|_| !orders.is_empty()) else { continue };
             let job =
-                Job { orders, stop: None, renews: false, ..self.job(first, generation, first.kills[0]) };
+                Job { orders, stop: None, lease_ms: None, ..self.job(first, generation, first.kills[0]) };
             for line in job.start().finish() {
                 let mut words = line.split('|').map(str::to_owned);
                 finished.insert(words.next().expect("an order"), words.collect());

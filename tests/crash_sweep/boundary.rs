@@ -2,6 +2,8 @@
 
 use std::{
     future::pending,
+    io::Read,
+    net::TcpStream,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -65,13 +67,15 @@ pub(crate) const STOPPED: &str = "stopped";
 #[derive(Debug)]
 pub(crate) struct Brake {
     stop: Option<Stop>,
+    /// Where it is told to go on, if it is to.
+    gate: Option<String>,
     passed: AtomicUsize,
     is_stopped: AtomicBool,
 }
 
 impl Brake {
-    pub(crate) fn new(stop: Option<Stop>) -> Self {
-        Self { stop, passed: AtomicUsize::new(0), is_stopped: AtomicBool::new(false) }
+    pub(crate) fn new(stop: Option<Stop>, gate: Option<String>) -> Self {
+        Self { stop, gate, passed: AtomicUsize::new(0), is_stopped: AtomicBool::new(false) }
     }
 
     pub(crate) async fn at(&self, boundary: Boundary) {
@@ -80,11 +84,20 @@ impl Brake {
         }
         let Some((stop, nth)) = self.stop.filter(|(stop, _)| *stop == boundary) else { return };
         if 1 + self.passed.fetch_add(1, Ordering::SeqCst) == nth {
+            if let Some(gate) = &self.gate {
+                return wait_at(gate);
+            }
             self.is_stopped.store(true, Ordering::SeqCst);
             tell(format_args!("{STOPPED} {stop:?}"));
             pending::<()>().await;
         }
     }
+}
+
+/// Stands at a gate with its thread, as a body does that computes: nothing can abort it there.
+fn wait_at(gate: &str) {
+    let mut stream = TcpStream::connect(gate).expect("the parent");
+    stream.read_exact(&mut [0]).expect("leave to go on");
 }
 
 /// A real ledger with a brake before and after every write.

@@ -25,7 +25,8 @@ const LEDGER: &str = "EFFECTUAL_TEST_SWEEP_LEDGER";
 const PROVIDER: &str = "EFFECTUAL_TEST_SWEEP_PROVIDER";
 const ORDERS: &str = "EFFECTUAL_TEST_SWEEP_ORDERS";
 const STOP: &str = "EFFECTUAL_TEST_SWEEP_STOP";
-const RENEWS: &str = "EFFECTUAL_TEST_SWEEP_RENEWS";
+const LEASE_MS: &str = "EFFECTUAL_TEST_SWEEP_LEASE_MS";
+const GATE: &str = "EFFECTUAL_TEST_SWEEP_GATE";
 
 /// How far the ledger's clock is moved from one process to the next of an effect: past every lease, and past the time in
 /// which a request of the dead one could still arrive.
@@ -44,7 +45,10 @@ pub(crate) struct Job<'a> {
     pub(crate) generation: u64,
     pub(crate) orders: Vec<(Class, String)>,
     pub(crate) stop: Option<Stop>,
-    pub(crate) renews: bool,
+    /// Where the worker waits at its stop, to go on from there.
+    pub(crate) gate: Option<String>,
+    /// A lease that ends, or is renewed, soon.
+    pub(crate) lease_ms: Option<u64>,
 }
 
 impl Job<'_> {
@@ -55,8 +59,11 @@ impl Job<'_> {
             if let Some((boundary, nth)) = self.stop {
                 command.env(STOP, format!("{boundary:?} {nth}"));
             }
-            if self.renews {
-                command.env(RENEWS, "");
+            if let Some(lease_ms) = self.lease_ms {
+                command.env(LEASE_MS, lease_ms.to_string());
+            }
+            if let Some(gate) = &self.gate {
+                command.env(GATE, gate);
             }
         })
     }
@@ -167,15 +174,13 @@ pub(crate) async fn open(ledger: &str, place: &str, offset_ms: i64) -> Arc<dyn L
     Arc::new(builder.connect().await.expect("a PostgreSQL ledger"))
 }
 
-fn executor(ledger: Braked, renews: bool) -> Executor {
+fn executor(ledger: Braked, lease_ms: Option<u64>) -> Executor {
     let retry = RetryPolicy::default().attempts_max(4).base(Duration::from_millis(1));
     let builder = Executor::builder(ledger).retry(retry);
-    let builder = if renews {
+    let builder = match lease_ms.map(Duration::from_millis) {
         // Renewed after a third of it, while the only attempt still waits for its answer.
-        let (lease, timeout) = (Duration::from_millis(1_200), Duration::from_millis(1_000));
-        builder.lease(lease).attempt_timeout(timeout).margin(Duration::from_millis(100))
-    } else {
-        builder
+        Some(lease) => builder.lease(lease).attempt_timeout(lease * 5 / 6).margin(lease / 12),
+        None => builder,
     };
     builder.build().expect("a valid set-up")
 }
@@ -185,6 +190,9 @@ fn described(history: &EffectHistory) -> String {
     let mut text = history.effect.state.as_str().to_owned();
     for (number, end) in history.attempts() {
         let _ = write!(text, " {number}:{}", end.map_or("open", |end| end.verdict.as_str()));
+    }
+    for late in &history.evidence {
+        let _ = write!(text, " evidence:{}", late.verdict.as_str());
     }
     text
 }
@@ -229,11 +237,12 @@ async fn child_works() {
     let place = place.into_os_string().into_string().expect("UTF-8");
     let offset_ms = LATER_MS * i64::try_from(generation).expect("few generations");
     let ledger = open(&said(LEDGER).expect("a ledger"), &place, offset_ms).await;
-    let brake = Arc::new(Brake::new(stop()));
+    let brake = Arc::new(Brake::new(stop(), said(GATE)));
     let http = HttpClient::new(Charges::profile(), &said(PROVIDER).expect("a provider"));
     let http = http.and_then(HttpClient::without_proxy).expect("a client");
     let world = World { http, brake: Arc::clone(&brake) };
-    let executor = executor(Braked { ledger: Arc::clone(&ledger), brake }, said(RENEWS).is_some());
+    let lease_ms = said(LEASE_MS).map(|text| text.parse().expect("milliseconds"));
+    let executor = executor(Braked { ledger: Arc::clone(&ledger), brake }, lease_ms);
     let mut calls = JoinSet::new();
     for line in said(ORDERS).expect("orders").lines() {
         let (class, order) = line.split_once(' ').expect("a class and an order");

@@ -41,13 +41,23 @@ pub struct PgProxy {
     accepting: tokio::task::JoinHandle<()>,
 }
 
+/// A fault that waits for its statement.
+struct Armed {
+    text: String,
+    /// How many such statements pass before.
+    passes: u32,
+    fault: Fault,
+}
+
 #[derive(Default)]
 struct Shared {
     upstream: String,
-    armed: Mutex<Option<(String, Fault)>>,
+    armed: Mutex<Option<Armed>>,
     fired: AtomicU64,
     has_fired: Notify,
     released: Notify,
+    /// What is released goes nowhere: its connection breaks.
+    is_cut: AtomicBool,
     /// Of how many units one fails at random; 0 for none.
     one_in: AtomicU64,
     random: AtomicU64,
@@ -77,14 +87,21 @@ impl PgProxy {
     /// The next statement that contains the text fails: where it is part of a transaction, that transaction's `COMMIT`
     /// does.
     pub fn arm(&self, statement: &str, fault: Fault) {
-        *self.shared.armed() = Some((statement.to_owned(), fault));
+        self.arm_after(0, statement, fault);
     }
 
-    /// Resolves when what was armed has come about.
-    pub async fn fired(&self) {
+    /// [`arm`](Self::arm) for the one after so many statements that contain the text.
+    pub fn arm_after(&self, passes: u32, statement: &str, fault: Fault) {
+        *self.shared.armed() = Some(Armed { text: statement.to_owned(), passes, fault });
+    }
+
+    /// Resolves when so many faults have come about.
+    pub async fn wait_for_faults(&self, count: u64) {
         loop {
-            let fired = self.shared.has_fired.notified();
-            if self.shared.armed().is_none() {
+            let mut fired = std::pin::pin!(self.shared.has_fired.notified());
+            // From here on no fault is missed.
+            fired.as_mut().enable();
+            if self.faults() >= count {
                 return;
             }
             fired.await;
@@ -93,6 +110,12 @@ impl PgProxy {
 
     /// Lets go on what [`Fault::Stall`] holds.
     pub fn release(&self) {
+        self.shared.released.notify_one();
+    }
+
+    /// Breaks the connection of what [`Fault::Stall`] holds.
+    pub fn cut_stalled(&self) {
+        self.shared.is_cut.store(true, Ordering::SeqCst);
         self.shared.released.notify_one();
     }
 
@@ -128,18 +151,15 @@ fn split(url: &str) -> (&str, &str) {
 }
 
 impl Shared {
-    fn armed(&self) -> MutexGuard<'_, Option<(String, Fault)>> {
+    fn armed(&self) -> MutexGuard<'_, Option<Armed>> {
         self.armed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The fault of the statement, if it has one; each is used up by it.
     fn fault_of(&self, statements: &[String]) -> Option<Fault> {
-        let mut armed = self.armed();
-        let is_meant = |text: &String| statements.iter().any(|statement| statement.contains(text.as_str()));
-        if armed.as_ref().is_some_and(|(text, _)| is_meant(text)) {
-            return armed.take().map(|(_, fault)| fault);
+        if let Some(fault) = self.armed_for(statements) {
+            return Some(fault);
         }
-        drop(armed);
         let one_in = self.one_in.load(Ordering::Relaxed);
         let drawn = if one_in == 0 { 1 } else { self.draw() % one_in };
         (drawn == 0).then(|| match self.draw() % 4 {
@@ -147,6 +167,19 @@ impl Shared {
             2 => Fault::CutBefore,
             _ => Fault::CutAmid,
         })
+    }
+
+    fn armed_for(&self, statements: &[String]) -> Option<Fault> {
+        let mut armed = self.armed();
+        let next = armed.as_mut()?;
+        if !statements.iter().any(|statement| statement.contains(&next.text)) {
+            return None;
+        }
+        if next.passes > 0 {
+            next.passes -= 1;
+            return None;
+        }
+        armed.take().map(|armed| armed.fault)
     }
 
     fn draw(&self) -> u64 {
@@ -254,7 +287,7 @@ async fn send(
         Some(Fault::Stall) => {
             shared.fire();
             shared.released.notified().await;
-            server.write_all(bytes).await
+            if shared.is_cut.swap(false, Ordering::SeqCst) { cut() } else { server.write_all(bytes).await }
         }
     }
 }
