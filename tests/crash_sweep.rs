@@ -31,7 +31,7 @@ use plan::{Depth, Scenario, kills, scenarios};
 use worker::Job;
 
 /// Soon renewed.
-const RENEWING_LEASE_MS: u64 = 1_200;
+const RENEWING_LEASE_MS: u64 = 3_000;
 
 const LIMIT: Duration = Duration::from_secs(60);
 

@@ -55,8 +55,9 @@ impl Case {
             generation: 0,
             orders: vec![(self.class, self.order.clone())],
             stop: gate.as_ref().map(|(boundary, _)| (*boundary, 1)),
+            // The other worker's lease is long enough for a machine that is busy.
+            lease_ms: gate.is_some().then_some(LEASE_MS),
             gate: gate.map(|(_, address)| address),
-            lease_ms: Some(LEASE_MS),
         }
     }
 

@@ -179,7 +179,7 @@ fn executor(ledger: Braked, lease_ms: Option<u64>) -> Executor {
     let builder = Executor::builder(ledger).retry(retry);
     let builder = match lease_ms.map(Duration::from_millis) {
         // Renewed after a third of it, while the only attempt still waits for its answer.
-        Some(lease) => builder.lease(lease).attempt_timeout(lease * 5 / 6).margin(lease / 12),
+        Some(lease) => builder.lease(lease).attempt_timeout(lease * 2 / 3).margin(lease / 24),
         None => builder,
     };
     builder.build().expect("a valid set-up")
