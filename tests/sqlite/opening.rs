@@ -9,7 +9,7 @@ use std::{
 use effectual::{Ledger, LedgerError, LedgerErrorKind, SqliteLedger};
 use sqlx::Connection;
 
-use crate::support::{Process, execute, id, open, raw, request, scratch, tell, told, win};
+use crate::support::{Process, count, execute, id, open, raw, request, scratch, tell, told, win};
 
 async fn refusal(path: &Path) -> LedgerError {
     SqliteLedger::open(path).await.expect_err("it cannot be opened")
@@ -168,4 +168,31 @@ async fn child_is_refused() {
         Err(error) => error,
     };
     tell(format!("{:?} {error}", error.kind()));
+}
+
+/// What a writer leaves that dies amid a transaction before the file has its write-ahead log: as when the machine stops
+/// while the ledger is made.
+#[tokio::test]
+async fn a_file_left_amid_a_transaction_opens() {
+    let (directory, path) = scratch();
+    let ledger = open(&path).await;
+    win(&ledger, 1).await;
+    ledger.close().await;
+    let mut conn = raw(&path).await;
+    execute(
+        &mut conn,
+        "PRAGMA journal_mode = DELETE; PRAGMA cache_size = 1; BEGIN; CREATE TABLE filler (bytes);
+         WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200)
+         INSERT INTO filler SELECT zeroblob(4000) FROM n",
+    )
+    .await
+    .expect("half a transaction, of which some is in the file");
+    let left = directory.path().join("left.db");
+    fs::copy(&path, &left).expect("the file");
+    fs::copy(path.with_file_name("effects.db-journal"), directory.path().join("left.db-journal"))
+        .expect("its journal");
+    let opened = open(&left).await;
+    assert!(opened.read(&id(1)).await.expect("a read").is_some(), "what was there before");
+    let filler = "SELECT count(*) FROM sqlite_schema WHERE name = 'filler'";
+    assert_eq!(count(&mut raw(&left).await, filler).await, 0, "what was never committed");
 }

@@ -2,12 +2,15 @@
 //! network that loses answers in front of a real provider.
 
 pub mod charges;
+pub mod counted;
 pub mod database;
 mod http;
 pub mod ledgers;
 pub mod microburst;
+pub mod pg_proxy;
 pub mod process;
 pub mod program;
+pub mod random;
 pub mod recorder;
 pub mod scripted;
 pub mod servers;

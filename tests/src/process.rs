@@ -7,6 +7,8 @@ use std::{
     process::{Child, ChildStdout, Command, Stdio},
 };
 
+use rustix::process::{Pid, Signal, kill_process};
+
 /// Another process that runs one ignored test of this program; it does not outlive its owner.
 pub struct Process {
     child: Child,
@@ -65,6 +67,16 @@ impl Process {
         let lines = std::iter::from_fn(|| self.next_line()).collect();
         assert!(self.child.wait().expect("an exit status").success(), "the child failed");
         lines
+    }
+
+    /// Stops it as `kill -STOP` does, or lets it go on.
+    ///
+    /// # Panics
+    /// When it has ended by itself.
+    pub fn stop(&self, is_stopped: bool) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process id");
+        let signal = if is_stopped { Signal::STOP } else { Signal::CONT };
+        kill_process(pid, signal).expect("it is still running");
     }
 
     /// Kills it as `kill -9` does, and takes what it had said by then.

@@ -11,8 +11,7 @@ use std::thread;
 
 mod requests;
 
-pub use requests::Arrival;
-use requests::Requests;
+pub use requests::{Arrival, Requests};
 
 /// The relay. Dropping it closes its connections and stops it.
 pub struct Recorder {

@@ -33,6 +33,15 @@ pub async fn until(what: &str, limit: Duration, mut condition: impl AsyncFnMut()
     assert!(held.is_some(), "waited {limit:?} for: {what}");
 }
 
+/// Asks `condition`, which does not wait for anything itself, until it holds. For the body of an effect, whose own timeout
+/// is its limit.
+pub async fn until_true(mut condition: impl FnMut() -> bool) {
+    let mut ticks = interval(ASK_EVERY);
+    while !condition() {
+        ticks.tick().await;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,9 +17,9 @@ pub struct Arrival {
     pub body: Vec<u8>,
 }
 
-/// What of the connection has not made a whole request yet.
+/// The requests of one connection, and what has not made a whole one yet.
 #[derive(Default)]
-pub(super) struct Requests {
+pub struct Requests {
     pending: Vec<u8>,
 }
 
@@ -29,7 +29,7 @@ impl Requests {
     /// # Errors
     ///
     /// `InvalidData` when they are not HTTP/1.1.
-    pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<Vec<Arrival>> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<Arrival>> {
         self.pending.extend_from_slice(bytes);
         let mut complete = Vec::new();
         while let Some((arrival, length)) = first(&self.pending)? {

@@ -17,6 +17,8 @@ mod code {
     pub(super) const CONSTRAINT: i32 = 19;
     pub(super) const MISMATCH: i32 = 20;
     pub(super) const NOTADB: i32 = 26;
+    /// An extended one.
+    pub(super) const READONLY_ROLLBACK: i32 = READONLY | (3 << 8);
 }
 
 /// An error of SQLite that is judged, and that can be handed to each command of a batch.
@@ -70,10 +72,18 @@ impl Failure {
     }
 }
 
+/// Whether a connection that may not write met a journal that has to be rolled back first.
+pub(super) fn is_left_halfway(error: &sqlx::Error) -> bool {
+    extended_code(error) == Some(code::READONLY_ROLLBACK)
+}
+
 /// The low byte of SQLite's extended result code.
 fn primary_code(error: &sqlx::Error) -> Option<i32> {
-    let extended: i32 = error.as_database_error()?.code()?.parse().ok()?;
-    Some(extended & 0xff)
+    extended_code(error).map(|extended| extended & 0xff)
+}
+
+fn extended_code(error: &sqlx::Error) -> Option<i32> {
+    error.as_database_error()?.code()?.parse().ok()
 }
 
 fn kind_of(primary: Option<i32>, error: &sqlx::Error) -> LedgerErrorKind {

@@ -5,7 +5,7 @@ use std::{fs::File, io::ErrorKind, path::Path, time::Duration};
 use sqlx::{Connection, SqliteConnection};
 
 use super::{
-    error::Failure,
+    error::{Failure, is_left_halfway},
     migrate::{self, InspectError},
     settings::Settings,
 };
@@ -45,16 +45,28 @@ async fn try_open(settings: &Settings) -> Result<SqliteConnection, Failure> {
         return Err(Failure::new(LedgerErrorKind::Unavailable, context));
     }
     if found == Found::Database {
-        let mut conn = settings.connect_read_only().await.map_err(|error| opening(path, &error))?;
-        let inspected = migrate::inspect(&mut conn).await;
-        // A connection that was only read from has nothing to lose.
-        drop(conn.close().await);
-        inspected.map_err(|error| refused(path, error))?;
+        match inspect(settings.connect_read_only().await).await {
+            // Its writer died amid a transaction, and nobody can read the file before that is undone.
+            Err(InspectError::Sqlite(error)) if is_left_halfway(&error) => {
+                inspect(settings.connect(false).await).await
+            }
+            inspected => inspected,
+        }
+        .map_err(|error| refused(path, error))?;
     }
     let create = found == Found::Nothing && settings.create;
     let mut conn = settings.connect(create).await.map_err(|error| opening(path, &error))?;
     prepare(&mut conn).await.map_err(|error| refused(path, error))?;
     Ok(conn)
+}
+
+/// Refuses what is no ledger, and changes nothing of it.
+async fn inspect(conn: sqlx::Result<SqliteConnection>) -> Result<(), InspectError> {
+    let mut conn = conn?;
+    let inspected = migrate::inspect(&mut conn).await;
+    // A connection that was only read from has nothing to lose.
+    drop(conn.close().await);
+    inspected.map(drop)
 }
 
 async fn prepare(conn: &mut SqliteConnection) -> Result<(), InspectError> {
