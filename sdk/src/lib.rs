@@ -13,6 +13,8 @@ pub mod identity;
 pub mod ledger;
 pub mod provider;
 pub mod retry;
+#[cfg(test)]
+mod simulation;
 pub mod telemetry;
 #[cfg(feature = "test-util")]
 pub mod testing;

@@ -133,7 +133,12 @@ fn judge_unsettled(record: &EffectRecord, request: &ClaimRequest, now: LedgerTim
     }
     if let Some(accepted) = &record.accepted {
         let delay_ms = (accepted.poll_after - now).max(0);
-        return Transition::read(Claim::Accepted { handle: accepted.handle.clone(), delay_ms }).with_touch();
+        let claim = Claim::Accepted { handle: accepted.handle.clone(), delay_ms };
+        return match record.state {
+            // Its owner is gone: nobody else would say that its end is unknown.
+            State::Claimed => labelled(record, record.doubt_at_expiry(), |_| claim),
+            _ => Transition::read(claim).with_touch(),
+        };
     }
     let doubt = record.doubt_at_expiry();
     let task = match &doubt {
@@ -214,10 +219,18 @@ fn label_escaped(record: &EffectRecord, doubt: Option<Doubt>) -> Transition<Clai
     if record.state == State::Escaped {
         return Transition::read(Claim::Escaped(Box::new(record.clone()))).with_touch();
     }
+    labelled(record, doubt, |row| Claim::Escaped(Box::new(row.clone())))
+}
+
+fn labelled(
+    record: &EffectRecord,
+    doubt: Option<Doubt>,
+    claim: impl FnOnce(&EffectRecord) -> Claim,
+) -> Transition<Claim> {
     let mut next = record.next();
-    next.state = State::Escaped;
+    next.state = if doubt.is_some() { State::Escaped } else { State::Released };
     next.doubt = doubt;
-    Transition::write(Claim::Escaped(Box::new(next.clone())), Write::effect(next)).with_touch()
+    Transition::write(claim(&next), Write::effect(next)).with_touch()
 }
 
 fn take_over(

@@ -25,8 +25,8 @@ pub struct MemoryLedger {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Kept {
-    pub(super) effects: HashMap<EffectId, EffectHistory>,
+pub(crate) struct Kept {
+    pub(crate) effects: HashMap<EffectId, EffectHistory>,
     /// Further identities: the effect that each names, and its key-schema version.
     aliases: HashMap<EffectId, (EffectId, u32)>,
 }
@@ -83,7 +83,7 @@ impl Kept {
         self.store(transition)
     }
 
-    pub(super) fn store<R>(&mut self, transition: Transition<R>) -> R {
+    pub(crate) fn store<R>(&mut self, transition: Transition<R>) -> R {
         if let Some(Write { effect, closed, evidence }) = transition.write {
             let history = self.effects.entry(effect.id.clone()).or_insert_with(|| EffectHistory {
                 effect: effect.clone(),

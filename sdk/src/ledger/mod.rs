@@ -8,7 +8,7 @@ pub mod claim;
 mod error;
 pub mod identities;
 #[cfg(test)]
-mod judge_model;
+pub(crate) mod judge_model;
 mod memory;
 mod names;
 #[cfg(feature = "postgres")]
@@ -17,13 +17,15 @@ pub mod record;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 pub mod transition;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
+#[cfg(any(test, feature = "sqlite", feature = "postgres"))]
 pub(crate) mod writer;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
+#[cfg(test)]
+pub(crate) use self::memory::Kept;
 pub use self::{
     change::{Change, Changed, Owner},
     claim::{Claim, ClaimRequest, Task},

@@ -1,0 +1,191 @@
+//! The one database of a simulated world. It judges and stores as the real backends do: on the row as its owner saw it,
+//! or on a fresh read, and then by compare-and-set. Every row that is stored is checked.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use super::scheduler::Scheduler;
+use crate::{
+    identity::EffectId,
+    ledger::{
+        Changed, EffectHistory, EffectRecord, Kept, change, claim,
+        judge_model::{checks, world::ends_doubt},
+        record::{Fence, LedgerTime, State},
+        transition::{Transition, Write},
+        writer::{Command, Reply},
+    },
+};
+
+/// A judgement older than this is made again when it is stored.
+const JUDGED_FOR_MS: i64 = 50;
+
+pub(super) struct Store {
+    scheduler: Arc<Scheduler>,
+    inner: Mutex<Inner>,
+    changes: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct Inner {
+    kept: Kept,
+    /// How far the database's clock is from the true time.
+    offset_ms: i64,
+    counts: Counts,
+}
+
+/// What happened in a store.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Counts {
+    pub(super) missed: u32,
+    pub(super) taken_over: u32,
+    pub(super) evidence: u32,
+    pub(super) looked_up: u32,
+}
+
+/// What of a judged row must still hold when its successor is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    revision: i64,
+    state: State,
+    fence: Fence,
+}
+
+impl Seen {
+    fn of(record: &EffectRecord) -> Self {
+        Self { revision: record.revision, state: record.state, fence: record.fence }
+    }
+}
+
+/// A command's answer, and what makes it true.
+pub(super) struct Judged {
+    reply: Reply,
+    write: Option<Write>,
+    seen: Option<Seen>,
+    now: LedgerTime,
+}
+
+impl Judged {
+    fn claim(judged: Transition<claim::Claim>, seen: Option<&EffectRecord>, now: LedgerTime) -> Self {
+        Self { reply: Reply::Claim(judged.reply), write: judged.write, seen: seen.map(Seen::of), now }
+    }
+
+    fn change(judged: Transition<Changed>, seen: Option<&EffectRecord>, now: LedgerTime) -> Self {
+        Self { reply: Reply::Change(judged.reply), write: judged.write, seen: seen.map(Seen::of), now }
+    }
+}
+
+impl Store {
+    pub(super) fn new(scheduler: Arc<Scheduler>) -> Arc<Self> {
+        Arc::new(Self { scheduler, inner: Mutex::default(), changes: watch::Sender::new(0) })
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn set_clock(&self, offset_ms: i64) {
+        self.inner().offset_ms = offset_ms;
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        self.inner().counts
+    }
+
+    fn now(&self) -> LedgerTime {
+        self.scheduler.true_ms() + self.inner().offset_ms
+    }
+
+    pub(super) fn read(&self, id: &EffectId) -> Option<EffectHistory> {
+        self.inner().kept.effects.get(id).cloned()
+    }
+
+    /// Tells of every commit.
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Judges a command: a change on the row as its owner saw it where that leads to a write, which compares.
+    pub(super) fn judge(&self, command: &Command, trust_owner: bool) -> Judged {
+        let now = self.now();
+        if let (Command::Change(owner, change), true) = (command, trust_owner)
+            && let Some(seen) = owner.seen.as_deref()
+        {
+            let judged = change::judge(Some(seen), owner, change, now);
+            if judged.write.is_some() {
+                return Judged::change(judged, Some(seen), now);
+            }
+        }
+        let inner = self.inner();
+        let current = inner.kept.effects.get(command.id()).map(|history| &history.effect);
+        match command {
+            Command::Claim(request) => Judged::claim(claim::judge(current, request, now), current, now),
+            Command::Change(owner, change) => {
+                Judged::change(change::judge(current, owner, change, now), current, now)
+            }
+        }
+    }
+
+    /// Stores a batch; what was judged on another row than the present one, or long ago, is judged again.
+    pub(super) fn commit(&self, batch: &[Command], judged: Vec<Judged>) -> Vec<Reply> {
+        let replies = batch.iter().zip(judged).map(|(command, judged)| {
+            let stale = self.now() - judged.now > JUDGED_FOR_MS;
+            let judged = if stale { self.judge(command, false) } else { judged };
+            let (missed, judged) = match self.store(command, judged) {
+                Ok(reply) => return reply,
+                Err(missed) => (1, missed),
+            };
+            drop(judged);
+            self.inner().counts.missed += missed;
+            let again = self.judge(command, false);
+            self.store(command, again).unwrap_or_else(|_| panic!("a row changed under the lock"))
+        });
+        let replies = replies.collect();
+        self.changes.send_modify(|count| *count += 1);
+        replies
+    }
+
+    fn store(&self, command: &Command, judged: Judged) -> Result<Reply, Judged> {
+        let mut inner = self.inner();
+        let Some(write) = judged.write.clone() else { return Ok(judged.reply) };
+        let before = inner.kept.effects.get(command.id()).cloned();
+        if before.as_ref().map(|history| Seen::of(&history.effect)) != judged.seen {
+            return Err(judged);
+        }
+        inner.counts.evidence += u32::from(write.evidence.is_some());
+        inner.kept.store(Transition { reply: (), write: Some(write), touch: false });
+        let after = inner.kept.effects.get(command.id()).cloned().expect("it was just stored");
+        drop(inner);
+        checks::step(before.as_ref(), &after);
+        if let Some(before) = before {
+            self.check(command, &judged, &before.effect, &after.effect);
+        }
+        Ok(judged.reply)
+    }
+
+    /// What this command must not have done.
+    fn check(&self, command: &Command, judged: &Judged, before: &EffectRecord, after: &EffectRecord) {
+        match (command, &judged.reply) {
+            (Command::Claim(_), reply) => {
+                checks::doubt(before, after, false);
+                if after.fence > before.fence {
+                    let free = before.state == State::Released || before.lease_until <= judged.now;
+                    assert!(free, "taken over during the lease: {before:?} at {}", judged.now);
+                    assert_eq!(after.doubt, before.doubt_at_expiry(), "a takeover keeps the doubt");
+                    let mut inner = self.inner();
+                    inner.counts.taken_over += 1;
+                    let looks_up =
+                        matches!(reply, Reply::Claim(claim::Claim::Won { task: claim::Task::LookUp, .. }));
+                    inner.counts.looked_up += u32::from(looks_up);
+                }
+            }
+            (Command::Change(owner, change), reply) => {
+                let mine = matches!(reply, Reply::Change(Changed::Applied(_)));
+                checks::doubt(before, after, mine && ends_doubt(change, before));
+                if before.fence > owner.fence {
+                    assert!(!mine, "a stale owner changed the row: {change:?}");
+                }
+            }
+        }
+    }
+}
