@@ -1,5 +1,8 @@
 #![doc = include_str!("docs/index.md")]
 
+#[macro_use]
+mod rules;
+
 mod clock;
 mod context;
 pub mod descriptor;

@@ -109,16 +109,18 @@ pub fn judge(current: Option<&EffectRecord>, request: &ClaimRequest, now: Ledger
     let Some(record) = current else {
         return first_claim(request, now);
     };
-    if record.token == request.token && record.state == State::Claimed {
+    if rule!(OwnClaimIsRecognised) && record.token == request.token && record.state == State::Claimed {
         // The acknowledgement of our own claim was lost.
         let task = if record.end.is_some() { Task::LookUp } else { Task::Perform };
         return Transition::read(Claim::Won { record: Box::new(record.clone()), task });
     }
     let differing = mismatches(&record.fingerprints, &request.fingerprints);
-    if !differing.is_empty() {
+    if rule!(MismatchBeforeState) && !differing.is_empty() {
         return Transition::read(Claim::Mismatch { arguments: differing });
     }
-    if let Some(outcome) = &record.outcome {
+    if rule!(CompletedIsNotClaimed)
+        && let Some(outcome) = &record.outcome
+    {
         let claim =
             if outcome.is_expired(now) { Claim::Expired } else { Claim::Settled(Box::new(record.clone())) };
         return Transition::read(claim).with_touch();
@@ -128,10 +130,12 @@ pub fn judge(current: Option<&EffectRecord>, request: &ClaimRequest, now: Ledger
 
 fn judge_unsettled(record: &EffectRecord, request: &ClaimRequest, now: LedgerTime) -> Transition<Claim> {
     let lease_remaining_ms = record.lease_until - now;
-    if record.state == State::Claimed && lease_remaining_ms > 0 {
+    if rule!(LeaseEndsFirst) && record.state == State::Claimed && lease_remaining_ms > 0 {
         return Transition::read(Claim::InFlight { lease_remaining_ms });
     }
-    if let Some(accepted) = &record.accepted {
+    if rule!(AcceptedBeforeClass)
+        && let Some(accepted) = &record.accepted
+    {
         let delay_ms = (accepted.poll_after - now).max(0);
         let claim = Claim::Accepted { handle: accepted.handle.clone(), delay_ms };
         return match record.state {
@@ -148,12 +152,13 @@ fn judge_unsettled(record: &EffectRecord, request: &ClaimRequest, now: LedgerTim
     let Some(task) = task else {
         return label_escaped(record, doubt);
     };
-    if record.state == State::Escaped && lease_remaining_ms > 0 {
+    if rule!(LabelKeepsLease) && record.state == State::Escaped && lease_remaining_ms > 0 {
         // Labelled while its body may still be alive.
         return Transition::read(Claim::InFlight { lease_remaining_ms });
     }
     let not_before = record.not_before.into_iter().chain(quiet_until(task, doubt.as_ref(), request)).max();
-    if let Some(delay_ms) = not_before.map(|at| at - now).filter(|delay| *delay > 0) {
+    if let Some(delay_ms) = not_before.map(|at| at - now).filter(|delay| rule!(NotBeforeIsKept) && *delay > 0)
+    {
         return Transition::read(Claim::NotBefore { delay_ms });
     }
     take_over(record, doubt, task, request, now)
@@ -167,17 +172,21 @@ fn task_in_doubt(doubt: &Doubt, request: &ClaimRequest, now: LedgerTime) -> Opti
         RecoveryClass::Resend => {
             let in_window =
                 request.resend_window_ms.is_some_and(|window| now < doubt.since.saturating_add(window));
-            if in_window { Some(Task::Perform) } else { look_up }
+            if in_window || !rule!(WindowAtTheClaim) { Some(Task::Perform) } else { look_up }
         }
-        RecoveryClass::Reconcile => look_up,
-        RecoveryClass::Transactional | RecoveryClass::Hold => None,
+        RecoveryClass::Reconcile if rule!(ReconcileAsksFirst) => look_up,
+        RecoveryClass::Reconcile => Some(Task::Perform),
+        RecoveryClass::Transactional | RecoveryClass::Hold => (!rule!(HoldIsHeld)).then_some(Task::Perform),
     }
 }
 
 /// When a re-send may go out where the provider's treatment of a key in flight is not documented.
 fn quiet_until(task: Task, doubt: Option<&Doubt>, request: &ClaimRequest) -> Option<LedgerTime> {
     let doubt = doubt.filter(|doubt| task == Task::Perform && doubt.class == RecoveryClass::Resend)?;
-    request.resend_quiet_ms.map(|quiet| doubt.acts_until.saturating_add(quiet))
+    request
+        .resend_quiet_ms
+        .filter(|_| rule!(QuietBeforeResend))
+        .map(|quiet| doubt.acts_until.saturating_add(quiet))
 }
 
 fn first_claim(request: &ClaimRequest, now: LedgerTime) -> Transition<Claim> {
@@ -244,7 +253,7 @@ fn take_over(
         AttemptEnd { at: now, verdict: AttemptVerdict::Unknown, send_digest: None, key_taken: false };
     let mut next = record.next();
     next.state = State::Claimed;
-    next.fence += 1;
+    next.fence += i64::from(rule!(TakeoverRaisesFence));
     next.token = request.token;
     next.lease_until = now.saturating_add(request.lease_ms);
     next.not_before = None;
@@ -271,7 +280,7 @@ fn take_over(
 impl EffectRecord {
     /// The doubt as it stands once the lease has ended: an attempt that is still open is then in doubt.
     pub(crate) fn doubt_at_expiry(&self) -> Option<Doubt> {
-        if self.state != State::Claimed || self.end.is_some() {
+        if self.state != State::Claimed || self.end.is_some() || !rule!(OpenAttemptIsDoubted) {
             return self.doubt.clone();
         }
         let acts_until = self.lease_until.saturating_add(self.attempt_timeout_ms);
@@ -288,8 +297,12 @@ impl EffectRecord {
         match &self.doubt {
             None => Doubt { attempt: self.attempt, since: self.started_at, class, acts_until, send_digest },
             Some(doubt) => Doubt {
-                class: doubt.class.max(class),
-                acts_until: doubt.acts_until.max(acts_until),
+                class: if rule!(StrictestClassCounts) { doubt.class.max(class) } else { class },
+                acts_until: if rule!(LatestActCounts) {
+                    doubt.acts_until.max(acts_until)
+                } else {
+                    acts_until
+                },
                 send_digest: doubt.send_digest.or(send_digest),
                 ..doubt.clone()
             },

@@ -34,13 +34,9 @@ struct Inner {
     counts: Counts,
 }
 
-/// What happened in a store.
-#[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Counts {
-    pub(super) missed: u32,
-    pub(super) taken_over: u32,
-    pub(super) evidence: u32,
-    pub(super) looked_up: u32,
+counted! {
+    /// How often a store met this.
+    Counts { missed, taken_over, evidence, looked_up, late_success, double_suspected }
 }
 
 /// What of a judged row must still hold when its successor is stored.
@@ -131,28 +127,28 @@ impl Store {
         let replies = batch.iter().zip(judged).map(|(command, judged)| {
             let stale = self.now() - judged.now > JUDGED_FOR_MS;
             let judged = if stale { self.judge(command, false) } else { judged };
-            let (missed, judged) = match self.store(command, judged) {
-                Ok(reply) => return reply,
-                Err(missed) => (1, missed),
-            };
-            drop(judged);
-            self.inner().counts.missed += missed;
-            let again = self.judge(command, false);
-            self.store(command, again).unwrap_or_else(|_| panic!("a row changed under the lock"))
+            self.store(command, judged).unwrap_or_else(|| {
+                self.inner().counts.missed += 1;
+                let again = self.judge(command, false);
+                self.store(command, again).expect("nobody else writes while the lock is held")
+            })
         });
         let replies = replies.collect();
         self.changes.send_modify(|count| *count += 1);
         replies
     }
 
-    fn store(&self, command: &Command, judged: Judged) -> Result<Reply, Judged> {
+    /// Stores by compare-and-set; `None` if the row is no longer the judged one.
+    fn store(&self, command: &Command, judged: Judged) -> Option<Reply> {
         let mut inner = self.inner();
-        let Some(write) = judged.write.clone() else { return Ok(judged.reply) };
+        let Some(write) = judged.write.clone() else { return Some(judged.reply) };
         let before = inner.kept.effects.get(command.id()).cloned();
         if before.as_ref().map(|history| Seen::of(&history.effect)) != judged.seen {
-            return Err(judged);
+            return None;
         }
-        inner.counts.evidence += u32::from(write.evidence.is_some());
+        inner.counts.evidence += u64::from(write.evidence.is_some());
+        inner.counts.late_success += u64::from(write.effect.late_success);
+        inner.counts.double_suspected += u64::from(write.effect.double_suspected);
         inner.kept.store(Transition { reply: (), write: Some(write), touch: false });
         let after = inner.kept.effects.get(command.id()).cloned().expect("it was just stored");
         drop(inner);
@@ -160,7 +156,7 @@ impl Store {
         if let Some(before) = before {
             self.check(command, &judged, &before.effect, &after.effect);
         }
-        Ok(judged.reply)
+        Some(judged.reply)
     }
 
     /// What this command must not have done.
@@ -171,12 +167,13 @@ impl Store {
                 if after.fence > before.fence {
                     let free = before.state == State::Released || before.lease_until <= judged.now;
                     assert!(free, "taken over during the lease: {before:?} at {}", judged.now);
+                    assert!(before.not_before.is_none_or(|at| at <= judged.now), "too early: {before:?}");
                     assert_eq!(after.doubt, before.doubt_at_expiry(), "a takeover keeps the doubt");
                     let mut inner = self.inner();
                     inner.counts.taken_over += 1;
                     let looks_up =
                         matches!(reply, Reply::Claim(claim::Claim::Won { task: claim::Task::LookUp, .. }));
-                    inner.counts.looked_up += u32::from(looks_up);
+                    inner.counts.looked_up += u64::from(looks_up);
                 }
             }
             (Command::Change(owner, change), reply) => {

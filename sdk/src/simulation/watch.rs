@@ -23,17 +23,9 @@ enum Answer {
     Refused(Trouble),
 }
 
-/// How often something happened: a simulation in which nothing does shows nothing.
-#[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Seen {
-    pub(super) done: u32,
-    pub(super) refused: u32,
-    pub(super) escaped: u32,
-    pub(super) mismatched: u32,
-    pub(super) accepted: u32,
-    pub(super) other: u32,
-    pub(super) permits: u32,
-    pub(super) permits_refused: u32,
+counted! {
+    /// How often a caller or a body met this.
+    Seen { done, refused, escaped, mismatched, accepted, other, permits, lease_too_short, window_over, draining }
 }
 
 /// How a call ended; without a kind, with a value.
@@ -94,8 +86,14 @@ impl Watch {
         self.inner().seen
     }
 
-    pub(super) fn refused(&self, _: SendRefused) {
-        self.inner().seen.permits_refused += 1;
+    pub(super) fn refused(&self, refused: SendRefused) {
+        let seen = &mut self.inner().seen;
+        match refused {
+            SendRefused::LeaseTooShort => seen.lease_too_short += 1,
+            SendRefused::WindowOver => seen.window_over += 1,
+            SendRefused::Draining => seen.draining += 1,
+            _ => {}
+        }
     }
 
     /// A body got its permit: nobody under another fence may be authorised at this moment. A body whose process is stopped has
