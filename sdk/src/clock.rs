@@ -50,7 +50,8 @@ impl Moment {
     pub(crate) fn elapsed(&self) -> Duration {
         let now = Self::now();
         let wall = u64::try_from(now.wall_ms.saturating_sub(self.wall_ms)).unwrap_or(0);
-        now.monotonic.saturating_duration_since(self.monotonic).max(Duration::from_millis(wall))
+        let monotonic = now.monotonic.saturating_duration_since(self.monotonic);
+        if rule!(LargerClockCounts) { monotonic.max(Duration::from_millis(wall)) } else { monotonic }
     }
 }
 

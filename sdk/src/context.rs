@@ -83,17 +83,19 @@ impl Attempt {
 
     /// Checks and counts in one step: two requests of one body that are sent at once cannot both be the first.
     fn permit(&self, digest: Option<[u8; 32]>) -> Result<SendPermit, SendRefused> {
-        if self.look_up {
+        if rule!(LookUpDoesNotSend) && self.look_up {
             return Err(SendRefused::LookUp);
         }
         let mut sends = self.sends.lock().unwrap_or_else(PoisonError::into_inner);
-        if digest.is_some() && sends.digest.is_some() {
+        if rule!(OneSendInAnAttempt) && digest.is_some() && sends.digest.is_some() {
             return Err(SendRefused::SecondSend);
         }
-        if matches!((digest, self.sent_before), (Some(now), Some(before)) if now != before) {
+        if rule!(ResendIsTheSameRequest)
+            && matches!((digest, self.sent_before), (Some(now), Some(before)) if now != before)
+        {
             return Err(SendRefused::ChangedRequest);
         }
-        if self.resend_until.is_some_and(|until| until.is_past()) {
+        if rule!(WindowAtThePermit) && self.resend_until.is_some_and(|until| until.is_past()) {
             return Err(SendRefused::WindowOver);
         }
         self.held.may_send()?;

@@ -2,7 +2,7 @@
 //! a simulated machine can take the real one's place, which `clock` asks too.
 
 #[cfg(test)]
-mod simulated;
+pub(crate) mod simulated;
 
 use std::{
     future::Future,

@@ -1,5 +1,8 @@
 #![doc = include_str!("docs/index.md")]
 
+#[macro_use]
+mod rules;
+
 mod clock;
 mod context;
 pub mod descriptor;
@@ -14,6 +17,8 @@ pub mod ledger;
 pub mod provider;
 pub mod retention;
 pub mod retry;
+#[cfg(test)]
+mod simulation;
 pub mod telemetry;
 #[cfg(feature = "test-util")]
 pub mod testing;

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use crate::files::{self, File, code};
 
 /// What each room of the crate may name. A room is the first folder or file below `sdk/src`.
-const ROOMS: [(&str, &[&str]); 13] = [
+const ROOMS: [(&str, &[&str]); 14] = [
     // Tests can put a simulated machine in the place of the real one.
     ("clock", &["environment"]),
     ("identity", &[]),
     ("environment", &[]),
+    ("rules", &[]),
     ("retry", &["descriptor", "environment"]),
     // The profile is data, and what the attribute says includes where to find it.
     ("descriptor", &["provider"]),
@@ -43,7 +44,7 @@ const ROOMS: [(&str, &[&str]); 13] = [
 ];
 
 /// Rooms that the table says nothing of: what they name is their own matter, and nobody names them.
-const OUTSIDE: [&str; 3] = ["lib", "docs", "testing"];
+const OUTSIDE: [&str; 4] = ["lib", "docs", "testing", "simulation"];
 
 fn room(path: &str) -> &str {
     let path = path.strip_prefix("sdk/src/").unwrap_or(path);

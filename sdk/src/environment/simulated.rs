@@ -1,6 +1,7 @@
 //! The place of a simulated machine: one for each thread at a time, while that machine's code runs.
 
 use std::{
+    any::Any,
     cell::RefCell,
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -27,6 +28,8 @@ pub(crate) trait Machine: Send + Sync {
     /// Takes a task; what it gives drops the task's future the next time that the task is scheduled.
     fn spawn(&self, work: Work) -> Box<dyn Fn() + Send + Sync>;
     fn random(&self) -> [u8; 16];
+    /// A task panicked with this.
+    fn panicked(&self, why: &(dyn Any + Send));
 }
 
 thread_local! {
@@ -89,7 +92,12 @@ impl<F: Future> Future for Telling<F> {
         let end = match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
             Ok(Poll::Pending) => return Poll::Pending,
             Ok(Poll::Ready(value)) => Ok(value),
-            Err(_) => Err(Gone::Panicked),
+            Err(why) => {
+                if let Some(machine) = machine() {
+                    machine.panicked(&*why);
+                }
+                Err(Gone::Panicked)
+            }
         };
         self.work = None;
         if let Some(told) = self.end.take() {
@@ -142,6 +150,7 @@ mod tests {
         fn random(&self) -> [u8; 16] {
             [7; 16]
         }
+        fn panicked(&self, _: &(dyn Any + Send)) {}
     }
 
     struct Sets(Arc<AtomicBool>);

@@ -106,7 +106,7 @@ impl<'a> Claimed<'a> {
     /// How long a re-send has to wait where the provider documents nothing about a key in flight.
     pub(crate) fn quiet_before_resend(&self, class: RecoveryClass, attempt: &Attempt) -> Duration {
         match (class, self.call.settings.resend_quiet) {
-            (RecoveryClass::Resend, Some(quiet)) => {
+            (RecoveryClass::Resend, Some(quiet)) if rule!(QuietBeforeResendInACall) => {
                 let acts_until = self.ledger_now() + millis(self.call.acts_for(attempt));
                 self.until_quiet(acts_until, quiet)
             }
@@ -169,7 +169,7 @@ impl<'a> Claimed<'a> {
     }
 
     /// What is known of the attempt is worth more than that its end is unknown: the executor's own thread tries it on.
-    fn leave_to_last_writes(&self, change: &Change) {
+    pub(super) fn leave_to_last_writes(&self, change: &Change) {
         if matches!(change, Change::Settle { .. } | Change::End { .. }) {
             self.call.scope.core.background.write_last(self.holding.held.clone(), change.clone());
             self.over();

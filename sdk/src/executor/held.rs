@@ -96,10 +96,11 @@ impl Held {
 
     /// Whether a request that starts now ends while the claim still authorises it.
     pub(crate) fn may_send(&self) -> Result<(), SendRefused> {
-        if self.is_revoked() {
+        if rule!(DrainRevokesPermits) && self.is_revoked() {
             return Err(SendRefused::Draining);
         }
-        if self.lost.load(Ordering::SeqCst) || self.remaining() <= self.reserve {
+        let too_short = rule!(PermitNeedsTheLease) && self.remaining() <= self.reserve;
+        if too_short || self.lost.load(Ordering::SeqCst) {
             return Err(SendRefused::LeaseTooShort);
         }
         Ok(())
@@ -123,7 +124,7 @@ impl Held {
     pub(crate) async fn renew(&self) -> Result<(), LedgerError> {
         let sent = Moment::now();
         match self.change(&Change::Renew { lease_ms: millis(self.lease) }).await? {
-            Changed::Applied(_) => self.inner().confirmed = sent,
+            Changed::Applied(_) => self.confirmed(sent),
             // The same fence means that our own next attempt passed this renewal.
             Changed::Stale(Some(record)) if record.fence == self.fence => {}
             Changed::Stale(_) => self.lost.store(true, Ordering::SeqCst),
@@ -167,7 +168,7 @@ impl Held {
 
     /// Counts the time from `sent`: a change that extended the lease was confirmed.
     pub(crate) fn confirmed(&self, sent: Moment) {
-        self.inner().confirmed = sent;
+        self.inner().confirmed = if rule!(LeaseCountsFromTheRequest) { sent } else { Moment::now() };
     }
 }
 

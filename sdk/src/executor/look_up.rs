@@ -33,7 +33,7 @@ impl Claimed<'_> {
             let (delay, otherwise) = match self.ask_once().await {
                 Found::Done(body) => return Looked::Done(body),
                 Found::Refused(body) => return Looked::Refused(body),
-                Found::Absent if wait.is_zero() => return Looked::Absent,
+                Found::Absent if wait.is_zero() || !rule!(AbsentCountsOnceQuiet) => return Looked::Absent,
                 Found::Absent => (wait, Looked::NotYet(wait)),
                 Found::Unknown => {
                     unknown += 1;

@@ -137,7 +137,7 @@ impl Claimed<'_> {
         let delay = self.backoff(retry_after).max(self.quiet_before_resend(class, attempt));
         let again = match class {
             RecoveryClass::Rerun => true,
-            RecoveryClass::Resend => self.in_window(delay),
+            RecoveryClass::Resend => self.in_window(delay) || !rule!(WindowInTheCall),
             _ => false,
         };
         // Of a caller that went away, the next call asks.
@@ -165,13 +165,13 @@ impl Claimed<'_> {
 
     /// Whether the provider works on it already: then nothing is submitted again, whatever the body says.
     fn accepted(&self, attempt: &Attempt) -> bool {
-        attempt.accepted() || self.record().accepted.is_some()
+        rule!(AcceptedIsNotFailed) && (attempt.accepted() || self.record().accepted.is_some())
     }
 
     /// The class that an attempt with an unknown end is judged by: sending again is no way out if the key was not taken,
     /// or if the provider replays its stored failure.
     fn class_at_unknown_end(&self, attempt: &Attempt) -> Option<RecoveryClass> {
-        if self.record().class != RecoveryClass::Resend {
+        if self.record().class != RecoveryClass::Resend || !rule!(ResendNeedsTheKey) {
             return None;
         }
         if attempt.provider_replay() {
@@ -271,6 +271,13 @@ impl Claimed<'_> {
         };
         let retain_ms = millis(settings.retention);
         let change = Change::Settle { ended, kind, body, provider_replay, conclusive, retain_ms };
+        #[cfg(effectual_mutations)]
+        if let (Change::Settle { body, .. }, OutcomeKind::Success, false) =
+            (&change, kind, rule!(OutcomeIsStoredFirst))
+        {
+            self.leave_to_last_writes(&change);
+            return Ok(Next::Over(CallEnd::Success { body: body.clone(), replayed: false }));
+        }
         self.write(&change).await?;
         self.over();
         Ok(Next::Over(stored(&self.record(), false)))

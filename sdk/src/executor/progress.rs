@@ -28,7 +28,8 @@ impl Progress {
 
     /// Whether the body may start: not once the call has gone away.
     pub(crate) fn begin(&self) -> bool {
-        self.0.compare_exchange(Self::OPEN, Self::POLLED, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        let begins = self.0.compare_exchange(Self::OPEN, Self::POLLED, Ordering::SeqCst, Ordering::SeqCst);
+        begins.is_ok() || !rule!(AbandonedNeverBegins)
     }
 
     /// Where the call stood when it went away. A body that has not started by now never does.

@@ -163,7 +163,11 @@ pub fn judge(
     let Some(record) = current else {
         return Transition::read(Changed::Stale(None));
     };
-    if record.fence != owner.fence || !is_current(record, owner, change) {
+    let compared = match change {
+        Change::Renew { .. } => rule!(RenewComparesFence),
+        _ => rule!(SettleComparesFence),
+    };
+    if compared && (record.fence != owner.fence || !is_current(record, owner, change)) {
         return stale(record, owner, change, now);
     }
     match change {
@@ -184,7 +188,9 @@ pub fn judge(
 
 /// Whether the change speaks for the row's current attempt; one that opened the next already counts as its own.
 fn is_current(record: &EffectRecord, owner: &Owner, change: &Change) -> bool {
-    record.token == owner.token || matches!(change, Change::Open { token, .. } if *token == record.token)
+    record.token == owner.token
+        || !rule!(AttemptTokenIsCompared)
+        || matches!(change, Change::Open { token, .. } if *token == record.token)
 }
 
 fn applied(record: EffectRecord) -> Transition<Changed> {
@@ -196,7 +202,7 @@ fn already(record: &EffectRecord) -> Transition<Changed> {
 }
 
 fn renew(record: &EffectRecord, lease_ms: i64, now: LedgerTime) -> Transition<Changed> {
-    if record.state != State::Claimed {
+    if rule!(RenewNeedsAClaim) && record.state != State::Claimed {
         return Transition::read(Changed::Stale(Some(Box::new(record.clone()))));
     }
     let mut next = record.next();
@@ -239,7 +245,9 @@ fn end(
                 next.doubt =
                     Some(record.doubt_with(class, now.saturating_add(ended.acts_for_ms), ended.send_digest));
             }
-            _ if record.doubt.as_ref().is_some_and(|doubt| doubt.attempt == record.attempt) => {
+            _ if !rule!(OnlyOwnDoubtIsCleared)
+                || record.doubt.as_ref().is_some_and(|doubt| doubt.attempt == record.attempt) =>
+            {
                 next.doubt = None
             }
             _ => {}
@@ -264,7 +272,8 @@ fn open(record: &EffectRecord, change: &Change, now: LedgerTime) -> Transition<C
     let (State::Claimed, Some(end)) = (record.state, record.end.clone()) else {
         return Transition::read(Changed::Stale(Some(Box::new(record.clone()))));
     };
-    if record.accepted.is_some() || (*doubt_cleared && record.late_success) {
+    let accepted = rule!(AcceptedIsNotReopened) && record.accepted.is_some();
+    if accepted || (rule!(LateSuccessBlocksAbsent) && *doubt_cleared && record.late_success) {
         return keep_from_acting(record, now);
     }
     let mut next = record.next();
@@ -296,11 +305,11 @@ fn settle(record: &EffectRecord, owner: &Owner, change: &Change, now: LedgerTime
     let Change::Settle { ended, kind, body, provider_replay, conclusive, retain_ms } = change else {
         return already(record);
     };
-    if record.state == State::Completed {
+    if rule!(OutcomeIsFinal) && record.state == State::Completed {
         return already(record);
     }
     let doubted_before = record.doubt.as_ref().is_some_and(|doubt| doubt.attempt != record.attempt);
-    if *kind == OutcomeKind::Refusal && doubted_before && !conclusive {
+    if rule!(RefusalUnderDoubtIsEvidence) && *kind == OutcomeKind::Refusal && doubted_before && !conclusive {
         // The refusal answers this attempt; an earlier one may still have performed the effect.
         let mut transition = end(record, ended, false, None, now);
         if let Some(write) = &mut transition.write {
@@ -381,7 +390,7 @@ fn label(record: &EffectRecord) -> Transition<Changed> {
 /// An answer behind a raised fence is not the outcome; it is kept, and success beside success is marked.
 fn stale(record: &EffectRecord, owner: &Owner, change: &Change, now: LedgerTime) -> Transition<Changed> {
     let reply = Changed::Stale(Some(Box::new(record.clone())));
-    let Some(mut evidence) = evidence_of(owner, change, now) else {
+    let Some(mut evidence) = evidence_of(owner, change, now).filter(|_| rule!(StaleAnswerIsKept)) else {
         return Transition::read(reply);
     };
     if record.outcome.as_ref().is_some_and(StoredOutcome::is_forgotten) {

@@ -121,7 +121,7 @@ pub fn judge(current: Option<&EffectRecord>, request: &ClaimRequest, now: Ledger
     let Some(record) = current else {
         return first_claim(request, now);
     };
-    if record.token == request.token && record.state == State::Claimed {
+    if rule!(OwnClaimIsRecognised) && record.token == request.token && record.state == State::Claimed {
         // The acknowledgement of our own claim was lost.
         let task = match (&record.end, &record.accepted) {
             (None, _) => Task::Perform,
@@ -131,10 +131,12 @@ pub fn judge(current: Option<&EffectRecord>, request: &ClaimRequest, now: Ledger
         return Transition::read(Claim::Won { record: Box::new(record.clone()), task });
     }
     let differing = mismatches(&record.fingerprints, &request.fingerprints);
-    if !differing.is_empty() {
+    if rule!(MismatchBeforeState) && !differing.is_empty() {
         return Transition::read(Claim::Mismatch { arguments: differing });
     }
-    if let Some(outcome) = &record.outcome {
+    if rule!(CompletedIsNotClaimed)
+        && let Some(outcome) = &record.outcome
+    {
         let claim =
             if outcome.is_expired(now) { Claim::Expired } else { Claim::Settled(Box::new(record.clone())) };
         return Transition::read(claim).with_touch();
@@ -144,17 +146,23 @@ pub fn judge(current: Option<&EffectRecord>, request: &ClaimRequest, now: Ledger
 
 fn judge_unsettled(record: &EffectRecord, request: &ClaimRequest, now: LedgerTime) -> Transition<Claim> {
     let lease_remaining_ms = record.lease_until - now;
-    if record.state == State::Claimed && lease_remaining_ms > 0 {
+    if rule!(LeaseEndsFirst) && record.state == State::Claimed && lease_remaining_ms > 0 {
         return Transition::read(Claim::InFlight { lease_remaining_ms });
     }
-    if let Some(accepted) = &record.accepted {
+    if rule!(AcceptedBeforeClass)
+        && let Some(accepted) = &record.accepted
+    {
         // A labelled attempt's lease may still run: its body may be the one that asks.
         let delay_ms = (accepted.poll_after - now).max(lease_remaining_ms).max(0);
-        if delay_ms > 0 || !request.can_poll {
-            return Transition::read(Claim::Accepted { handle: accepted.handle.clone(), delay_ms })
-                .with_touch();
+        if delay_ms == 0 && request.can_poll {
+            return take_over(record, record.doubt_at_expiry(), Task::Poll, request, now);
         }
-        return take_over(record, record.doubt_at_expiry(), Task::Poll, request, now);
+        let claim = Claim::Accepted { handle: accepted.handle.clone(), delay_ms };
+        return match record.state {
+            // Its owner is gone: nobody else would say that its end is unknown.
+            State::Claimed => labelled(record, record.doubt_at_expiry(), |_| claim),
+            _ => Transition::read(claim).with_touch(),
+        };
     }
     let doubt = record.doubt_at_expiry();
     let task = match &doubt {
@@ -164,12 +172,13 @@ fn judge_unsettled(record: &EffectRecord, request: &ClaimRequest, now: LedgerTim
     let Some(task) = task else {
         return label(record, doubt);
     };
-    if record.state == State::Escaped && lease_remaining_ms > 0 {
+    if rule!(LabelKeepsLease) && record.state == State::Escaped && lease_remaining_ms > 0 {
         // Labelled while its body may still be alive.
         return Transition::read(Claim::InFlight { lease_remaining_ms });
     }
     let not_before = record.not_before.into_iter().chain(quiet_until(task, doubt.as_ref(), request)).max();
-    if let Some(delay_ms) = not_before.map(|at| at - now).filter(|delay| *delay > 0) {
+    if let Some(delay_ms) = not_before.map(|at| at - now).filter(|delay| rule!(NotBeforeIsKept) && *delay > 0)
+    {
         return Transition::read(Claim::NotBefore { delay_ms });
     }
     take_over(record, doubt, task, request, now)
@@ -184,17 +193,21 @@ fn task_in_doubt(doubt: &Doubt, request: &ClaimRequest, now: LedgerTime) -> Opti
         RecoveryClass::Resend => {
             let in_window =
                 request.resend_window_ms.is_some_and(|window| now < doubt.since.saturating_add(window));
-            if in_window { perform.or(look_up) } else { look_up }
+            if in_window || !rule!(WindowAtTheClaim) { perform.or(look_up) } else { look_up }
         }
-        RecoveryClass::Reconcile => look_up,
-        RecoveryClass::Transactional | RecoveryClass::Hold => None,
+        RecoveryClass::Reconcile if rule!(ReconcileAsksFirst) => look_up,
+        RecoveryClass::Reconcile => perform,
+        RecoveryClass::Transactional | RecoveryClass::Hold => perform.filter(|_| !rule!(HoldIsHeld)),
     }
 }
 
 /// When a re-send may go out where the provider's treatment of a key in flight is not documented.
 fn quiet_until(task: Task, doubt: Option<&Doubt>, request: &ClaimRequest) -> Option<LedgerTime> {
     let doubt = doubt.filter(|doubt| task == Task::Perform && doubt.class == RecoveryClass::Resend)?;
-    request.resend_quiet_ms.map(|quiet| doubt.acts_until.saturating_add(quiet))
+    request
+        .resend_quiet_ms
+        .filter(|_| rule!(QuietBeforeResend))
+        .map(|quiet| doubt.acts_until.saturating_add(quiet))
 }
 
 fn first_claim(request: &ClaimRequest, now: LedgerTime) -> Transition<Claim> {
@@ -240,10 +253,18 @@ fn label(record: &EffectRecord, doubt: Option<Doubt>) -> Transition<Claim> {
     if record.state == state {
         return Transition::read(claim(Box::new(record.clone()))).with_touch();
     }
+    labelled(record, doubt, |row| claim(Box::new(row.clone())))
+}
+
+fn labelled(
+    record: &EffectRecord,
+    doubt: Option<Doubt>,
+    claim: impl FnOnce(&EffectRecord) -> Claim,
+) -> Transition<Claim> {
     let mut next = record.next();
-    next.state = state;
+    next.state = if doubt.is_some() { State::Escaped } else { State::Released };
     next.doubt = doubt;
-    Transition::write(claim(Box::new(next.clone())), Write::effect(next)).with_touch()
+    Transition::write(claim(&next), Write::effect(next)).with_touch()
 }
 
 fn take_over(
@@ -257,7 +278,7 @@ fn take_over(
         AttemptEnd { at: now, verdict: AttemptVerdict::Unknown, send_digest: None, key_taken: false };
     let mut next = record.next();
     next.state = State::Claimed;
-    next.fence += 1;
+    next.fence += i64::from(rule!(TakeoverRaisesFence));
     next.token = request.token;
     next.lease_until = now.saturating_add(request.lease_ms);
     next.not_before = None;
@@ -284,7 +305,7 @@ fn take_over(
 impl EffectRecord {
     /// The doubt as it stands once the lease has ended: an attempt that is still open is then in doubt.
     pub(crate) fn doubt_at_expiry(&self) -> Option<Doubt> {
-        if self.state != State::Claimed || self.end.is_some() {
+        if self.state != State::Claimed || self.end.is_some() || !rule!(OpenAttemptIsDoubted) {
             return self.doubt.clone();
         }
         let acts_until = self.lease_until.saturating_add(self.attempt_timeout_ms);
@@ -301,8 +322,12 @@ impl EffectRecord {
         match &self.doubt {
             None => Doubt { attempt: self.attempt, since: self.started_at, class, acts_until, send_digest },
             Some(doubt) => Doubt {
-                class: doubt.class.max(class),
-                acts_until: doubt.acts_until.max(acts_until),
+                class: if rule!(StrictestClassCounts) { doubt.class.max(class) } else { class },
+                acts_until: if rule!(LatestActCounts) {
+                    doubt.acts_until.max(acts_until)
+                } else {
+                    acts_until
+                },
                 send_digest: doubt.send_digest.or(send_digest),
                 ..doubt.clone()
             },

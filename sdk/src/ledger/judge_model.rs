@@ -3,8 +3,8 @@
 //! Several callers claim, act, fall silent and come back; the clock makes small and large steps. A hidden truth says
 //! which attempts performed the effect, and callers report no more than they can know of it.
 
-mod checks;
-mod world;
+pub(crate) mod checks;
+pub(crate) mod world;
 
 use self::world::World;
 
@@ -12,10 +12,11 @@ const LIVES: u64 = 20_000;
 const STEPS: u32 = 30;
 
 /// Steps of SplitMix64: the same lives for the same seed, on every machine.
-pub(super) struct Random(u64);
+#[derive(Clone)]
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    pub(super) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -24,15 +25,15 @@ impl Random {
     }
 
     /// From 0 to below `end`.
-    pub(super) fn below(&mut self, end: i64) -> i64 {
+    pub(crate) fn below(&mut self, end: i64) -> i64 {
         i64::try_from(self.next() % end.unsigned_abs()).unwrap_or(0)
     }
 
-    pub(super) fn one_in(&mut self, count: i64) -> bool {
+    pub(crate) fn one_in(&mut self, count: i64) -> bool {
         self.below(count) == 0
     }
 
-    pub(super) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         let at = self.below(i64::try_from(from.len()).unwrap_or(1));
         from[usize::try_from(at).unwrap_or(0)]
     }

@@ -30,11 +30,11 @@ pub struct MemoryLedger {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Kept {
-    pub(super) effects: HashMap<EffectId, EffectHistory>,
+pub(crate) struct Kept {
+    pub(crate) effects: HashMap<EffectId, EffectHistory>,
     /// Further identities: the effect that each names, and its key-schema version.
     aliases: HashMap<EffectId, (EffectId, u32)>,
-    inputs: HashMap<EffectId, Payload>,
+    pub(crate) inputs: HashMap<EffectId, Payload>,
 }
 
 impl Default for MemoryLedger {
@@ -127,7 +127,7 @@ impl Kept {
         }
     }
 
-    pub(super) fn store<R>(&mut self, transition: Transition<R>) -> R {
+    pub(crate) fn store<R>(&mut self, transition: Transition<R>) -> R {
         if let Some(Write { effect, closed, evidence, input, audit }) = transition.write {
             self.inputs.extend(input.map(|input| (effect.id.clone(), input)));
             let history = self.effects.entry(effect.id.clone()).or_insert_with(|| EffectHistory {
@@ -151,7 +151,7 @@ impl Kept {
     }
 
     /// Looks at every row: it is a ledger for tests.
-    fn unsettled(&self, query: &UnsettledQuery, now: LedgerTime) -> UnsettledPage {
+    pub(crate) fn unsettled(&self, query: &UnsettledQuery, now: LedgerTime) -> UnsettledPage {
         let has_input = |record: &EffectRecord| self.inputs.contains_key(&record.id);
         let due_at = |record: &EffectRecord| record.recovery_due_at(has_input(record));
         let mut looked: Vec<_> = self

@@ -9,7 +9,7 @@ pub mod claim;
 mod error;
 pub mod identities;
 #[cfg(test)]
-mod judge_model;
+pub(crate) mod judge_model;
 mod memory;
 mod names;
 #[cfg(feature = "postgres")]
@@ -21,13 +21,15 @@ pub mod sqlite;
 pub mod sweep;
 pub mod transition;
 pub mod unsettled;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
+#[cfg(any(test, feature = "sqlite", feature = "postgres"))]
 pub(crate) mod writer;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
+#[cfg(test)]
+pub(crate) use self::memory::Kept;
 pub use self::{
     change::{Change, Changed, Owner},
     claim::{Claim, ClaimRequest, Task},

@@ -3,7 +3,7 @@
 use crate::ledger::record::{AttemptVerdict, Doubt, EffectHistory, EffectRecord, OutcomeKind, State};
 
 /// The CHECK constraints of the databases: a row that breaks one can never be stored.
-pub(super) fn row(row: &EffectRecord) {
+pub(crate) fn row(row: &EffectRecord) {
     let doubt = row.doubt.as_ref();
     assert!(row.fence >= 1 && row.attempt >= 1 && row.revision >= 1 && row.attempt_timeout_ms > 0, "{row:?}");
     assert!(
@@ -28,7 +28,7 @@ pub(super) fn row(row: &EffectRecord) {
 }
 
 /// What no step may take back.
-pub(super) fn step(before: Option<&EffectHistory>, after: &EffectHistory) {
+pub(crate) fn step(before: Option<&EffectHistory>, after: &EffectHistory) {
     row(&after.effect);
     let numbers: Vec<_> = after.closed.iter().map(|attempt| attempt.attempt).collect();
     let expected: Vec<_> = (1..after.effect.attempt).collect();
@@ -66,7 +66,7 @@ pub(super) fn step_by_operator(before: &EffectHistory, after: &EffectHistory) {
 }
 
 /// A doubt stays, and grows no weaker, unless `may_end` says that this step may end it.
-pub(super) fn doubt(before: &EffectRecord, after: &EffectRecord, may_end: bool) {
+pub(crate) fn doubt(before: &EffectRecord, after: &EffectRecord, may_end: bool) {
     let Some(old) = &before.doubt else { return };
     let kept = after.doubt.as_ref().is_some_and(|new: &Doubt| {
         (new.attempt, new.since) == (old.attempt, old.since)

@@ -350,7 +350,7 @@ fn is_known(change: &Change) -> bool {
 }
 
 /// The ends of a doubt: an answer, the doubted attempt's own "not performed", and a look-up.
-fn ends_doubt(change: &Change, row: &EffectRecord) -> bool {
+pub(crate) fn ends_doubt(change: &Change, row: &EffectRecord) -> bool {
     let own = row.doubt.as_ref().is_some_and(|doubt| doubt.attempt == row.attempt) && row.end.is_none();
     match change {
         Change::Settle { kind, conclusive, .. } => *kind == OutcomeKind::Success || *conclusive || own,

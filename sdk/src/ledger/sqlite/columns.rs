@@ -22,6 +22,10 @@ const CURRENT: &str = "first_send_at, state, fence, attempt, token, class, run, 
 /// What the compare of a compare-and-set looks at. The order is that of [`bind_seen`](super::row::bind_seen).
 const SEEN: &str = "seen_digest, seen_revision, seen_state, seen_fence";
 
+/// The compare of a compare-and-set, beside the identity.
+const COMPARED: &str =
+    " AND e.revision = v.seen_revision AND e.state = v.seen_state AND e.fence = v.seen_fence";
+
 /// The columns of an attempt, in the row's order and in the history's.
 pub(super) const ATTEMPT: &str = "attempt, fence, token, class, run, node, invocation, started_at, lease_until, \
     attempt_timeout_ms, ended_at, verdict, send_digest, key_taken";
@@ -68,6 +72,7 @@ impl Statements {
         let row = effect_columns("e.");
         let set: Vec<_> = names(CURRENT).map(|name| format!("{name} = v.{name}")).collect();
         let set = set.join(", ");
+        let compared = if rule!(StoreCompares) { COMPARED } else { "" };
         Self {
             read: Sized::new(2, |values| {
                 format!(
@@ -92,8 +97,7 @@ impl Statements {
                 format!(
                     "WITH v ({SEEN}, {CURRENT}) AS (VALUES {values})
                      UPDATE effectual_effects AS e SET {set} FROM v
-                     WHERE e.digest = +v.seen_digest AND e.revision = v.seen_revision AND e.state = v.seen_state
-                         AND e.fence = v.seen_fence
+                     WHERE e.digest = +v.seen_digest{compared}
                      RETURNING digest"
                 )
             }),

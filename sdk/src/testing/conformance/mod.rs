@@ -191,3 +191,22 @@ pub async fn run_all(ledger: Arc<dyn Ledger>) {
     assert!(broken.is_empty(), "the {} ledger breaks {broken:?}", ledger.name());
     closing::a_closed_ledger_says_so(&*ledger).await;
 }
+
+/// The two ledgers that need no server, in the crate's own test binary, which the mutation table runs.
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn the_ledger_in_memory_keeps_every_rule() {
+        run_all(Arc::new(crate::MemoryLedger::new())).await;
+    }
+
+    #[cfg(feature = "sqlite")]
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn the_ledger_in_a_file_keeps_every_rule() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let ledger = crate::SqliteLedger::open(folder.path().join("ledger.db")).await.expect("a new ledger");
+        run_all(Arc::new(ledger)).await;
+    }
+}
