@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// What follows an attempt.
-enum Next {
+pub(super) enum Next {
     /// The call is over.
     Over(CallEnd),
     /// The next attempt is to be opened after this delay.
@@ -56,10 +56,13 @@ impl Claimed<'_> {
     async fn attempt(&mut self) -> Result<Next, Lost> {
         self.attempts += 1;
         self.call.progress.set(Progress::OPEN);
-        let attempt = Arc::new(self.new_attempt());
+        let mut attempt = Arc::new(self.new_attempt());
         let Ran { end, body_gone } = self.call.run_body(&attempt).await;
         if !body_gone {
             return self.label().await;
+        }
+        if attempt.transaction.is_some() {
+            return self.end_transaction(&mut attempt, end).await;
         }
         match end {
             BodyEnd::Done(body) => self.settle_success(&attempt, body).await,
@@ -75,7 +78,7 @@ impl Claimed<'_> {
         }
     }
 
-    async fn failed(&mut self, attempt: &Attempt, failure: BodyFailure) -> Result<Next, Lost> {
+    pub(super) async fn failed(&mut self, attempt: &Attempt, failure: BodyFailure) -> Result<Next, Lost> {
         let BodyFailure { verdict, retry_after, stored, error } = failure;
         match verdict {
             Verdict::NotPerformed { .. } if self.accepted(attempt) => {
@@ -100,7 +103,7 @@ impl Claimed<'_> {
         }
     }
 
-    async fn not_performed(
+    pub(super) async fn not_performed(
         &mut self,
         attempt: &Attempt,
         retry: bool,
@@ -221,7 +224,11 @@ impl Claimed<'_> {
         }
     }
 
-    async fn settle_success(&mut self, attempt: &Attempt, body: OutcomeBody) -> Result<Next, Lost> {
+    pub(super) async fn settle_success(
+        &mut self,
+        attempt: &Attempt,
+        body: OutcomeBody,
+    ) -> Result<Next, Lost> {
         let ended = self.ended(attempt, AttemptVerdict::Performed, None);
         self.settle(ended, OutcomeKind::Success, body, attempt.provider_replay(), true).await
     }
@@ -258,6 +265,21 @@ impl Claimed<'_> {
         provider_replay: bool,
         conclusive: bool,
     ) -> Result<Next, Lost> {
+        let change = self.settlement(ended, kind, body, provider_replay, conclusive);
+        self.write(&change).await?;
+        self.over();
+        Ok(Next::Over(stored(&self.record(), false)))
+    }
+
+    /// The write that stores an outcome.
+    pub(super) fn settlement(
+        &self,
+        ended: Ended,
+        kind: OutcomeKind,
+        body: OutcomeBody,
+        provider_replay: bool,
+        conclusive: bool,
+    ) -> Change {
         let settings = &self.call.settings;
         let body = match body {
             OutcomeBody::Payload(payload) if payload.bytes.len() > settings.outcome_size_max => {
@@ -266,10 +288,7 @@ impl Claimed<'_> {
             body => body,
         };
         let retain_ms = millis(settings.retention);
-        let change = Change::Settle { ended, kind, body, provider_replay, conclusive, retain_ms };
-        self.write(&change).await?;
-        self.over();
-        Ok(Next::Over(stored(&self.record(), false)))
+        Change::Settle { ended, kind, body, provider_replay, conclusive, retain_ms }
     }
 
     /// Ends the attempt and keeps the claim.
@@ -280,7 +299,7 @@ impl Claimed<'_> {
     }
 
     /// Ends the attempt and the claim.
-    async fn leave(
+    pub(super) async fn leave(
         &mut self,
         ended: Ended,
         not_before: Option<Duration>,

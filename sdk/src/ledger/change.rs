@@ -126,7 +126,8 @@ pub enum Change {
         /// How long to wait before asking, in milliseconds.
         poll_after_ms: i64,
     },
-    /// Marks the open attempt as escaped without raising the fence; the stored lease stays.
+    /// Marks the open attempt as escaped without raising the fence; the stored lease stays. One of the class
+    /// `transactional` leaves no doubt and stays as it is.
     Label,
 }
 
@@ -330,9 +331,14 @@ fn label(record: &EffectRecord) -> Transition<Changed> {
     if record.state != State::Claimed {
         return already(record);
     }
+    let doubt = record.doubt_at_expiry();
+    if doubt.is_none() && record.end.is_none() {
+        // It may still commit, with its outcome and under this fence: whoever comes after its lease raises that.
+        return already(record);
+    }
     let mut next = record.next();
-    next.doubt = record.doubt_at_expiry();
-    next.state = if next.doubt.is_some() { State::Escaped } else { State::Released };
+    next.state = if doubt.is_some() { State::Escaped } else { State::Released };
+    next.doubt = doubt;
     applied(next)
 }
 

@@ -11,6 +11,7 @@
 //! ([`pooled`](PostgresLedgerBuilder::pooled)): nothing outlives a transaction, and waiters look again.
 
 mod among;
+mod begin;
 mod builder;
 mod connect;
 mod decode;
@@ -32,7 +33,10 @@ mod text;
 mod time;
 mod writer;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use tokio::{
@@ -48,14 +52,17 @@ use self::{
     writer::Writer,
 };
 use super::{
-    Change, Changed, Claim, ClaimRequest, EffectHistory, Ledger, LedgerError, LedgerErrorKind, Owner,
-    ResolutionReply, ResolutionRequest,
+    Change, Changed, Claim, ClaimRequest, EffectHistory, EffectTransaction, Ledger, LedgerError,
+    LedgerErrorKind, Owner, ResolutionReply, ResolutionRequest, TransactionalLedger, Transactions,
     writer::{Intake, Queue, queue, serve},
 };
 use crate::identity::EffectId;
 
 /// How many reads may wait; a caller beyond that waits for room.
 const READS_MAX: usize = 256;
+
+/// How many bodies may wait for a transaction to be opened; one beyond that waits for room.
+const TRANSACTIONS_MAX: usize = 256;
 
 /// A ledger in a PostgreSQL database, for any number of processes.
 ///
@@ -75,6 +82,7 @@ pub struct PostgresLedger {
 struct Handles {
     queue: Queue,
     reads: mpsc::Sender<Request>,
+    transactions: mpsc::Sender<begin::Wanted>,
 }
 
 impl std::fmt::Debug for PostgresLedger {
@@ -106,11 +114,19 @@ impl PostgresLedger {
         let target = connector.target.clone();
         let (queue, intake) = queue();
         let (reads, requests) = mpsc::channel(READS_MAX);
+        let (transactions, wanted) = mpsc::channel(TRANSACTIONS_MAX);
         let (opened, opening) = oneshot::channel();
         let (running, ended) = watch::channel(());
         let signals = (!connector.is_pooled()).then(Arc::<Signals>::default);
-        let work =
-            Work { connector, writers, intake, reads: reads.downgrade(), requests, signals: signals.clone() };
+        let work = Work {
+            connector,
+            writers,
+            intake,
+            reads: reads.downgrade(),
+            requests,
+            wanted,
+            signals: signals.clone(),
+        };
         let run = move || {
             work.run(opened);
             drop(running);
@@ -121,7 +137,7 @@ impl PostgresLedger {
         };
         std::thread::Builder::new().name("effectual-postgres".into()).spawn(run).map_err(no_thread)?;
         opening.await.unwrap_or_else(|_| Err(closed(&target)))?;
-        Ok(Self { handles: Mutex::new(Some(Handles { queue, reads })), target, signals, ended })
+        Ok(Self { handles: Mutex::new(Some(Handles { queue, reads, transactions })), target, signals, ended })
     }
 
     fn handles(&self) -> Result<Handles, LedgerError> {
@@ -141,6 +157,7 @@ struct Work {
     intake: Intake,
     reads: mpsc::WeakSender<Request>,
     requests: mpsc::Receiver<Request>,
+    wanted: mpsc::Receiver<begin::Wanted>,
     signals: Option<Arc<Signals>>,
 }
 
@@ -179,6 +196,8 @@ impl Work {
             });
         }
         drop(reads);
+        let tells = self.signals.clone().map(|signals| (signals, self.reads));
+        tasks.spawn(begin::serve(self.connector.clone(), tells, self.wanted));
         tasks.spawn(reader::serve(self.connector.clone(), self.requests));
         let done = async { while tasks.join_next().await.is_some() {} };
         match &self.signals {
@@ -189,6 +208,10 @@ impl Work {
             },
         }
     }
+}
+
+impl TransactionalLedger for PostgresLedger {
+    type Connection = sqlx::PgConnection;
 }
 
 #[async_trait]
@@ -203,6 +226,19 @@ impl Ledger for PostgresLedger {
 
     async fn resolve(&self, request: &ResolutionRequest) -> Result<ResolutionReply, LedgerError> {
         self.handles()?.queue.resolve(request).await
+    }
+
+    fn transactions(&self) -> Transactions {
+        Transactions::Beside
+    }
+
+    async fn begin(&self, limit: Duration) -> Result<Box<dyn EffectTransaction>, LedgerError> {
+        let (reply, opened) = oneshot::channel();
+        let transactions = self.handles()?.transactions;
+        let wanted = begin::Wanted { limit, reply };
+        transactions.send(wanted).await.map_err(|_| closed(&self.target))?;
+        drop(transactions);
+        opened.await.map_err(|_| closed(&self.target))?
     }
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {

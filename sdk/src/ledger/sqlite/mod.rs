@@ -4,6 +4,7 @@
 //! their own, and the log is moved into the file in the background.
 
 mod among;
+mod begin;
 mod checkpoint;
 mod columns;
 mod error;
@@ -21,6 +22,7 @@ use std::{
     fmt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -28,8 +30,9 @@ use tokio::sync::watch;
 
 pub use self::settings::SqliteLedgerBuilder;
 use super::{
-    Change, Changed, Claim, ClaimRequest, EffectHistory, Ledger, LedgerError, LedgerErrorKind, Owner,
-    ResolutionReply, ResolutionRequest, writer::Queue,
+    Change, Changed, Claim, ClaimRequest, EffectHistory, EffectTransaction, Ledger, LedgerError,
+    LedgerErrorKind, Owner, ResolutionReply, ResolutionRequest, TransactionalLedger, Transactions,
+    writer::Queue,
 };
 use crate::identity::EffectId;
 
@@ -56,6 +59,7 @@ struct Inner {
 struct Ends {
     queue: Queue,
     reads: read::Reads,
+    opener: begin::Opener,
 }
 
 impl SqliteLedger {
@@ -100,6 +104,10 @@ impl fmt::Debug for SqliteLedger {
     }
 }
 
+impl TransactionalLedger for SqliteLedger {
+    type Connection = sqlx::SqliteConnection;
+}
+
 #[async_trait]
 impl Ledger for SqliteLedger {
     async fn claim(&self, request: &ClaimRequest) -> Result<Claim, LedgerError> {
@@ -112,6 +120,14 @@ impl Ledger for SqliteLedger {
 
     async fn resolve(&self, request: &ResolutionRequest) -> Result<ResolutionReply, LedgerError> {
         self.ends()?.queue.resolve(request).await
+    }
+
+    fn transactions(&self) -> Transactions {
+        Transactions::Exclusive
+    }
+
+    async fn begin(&self, limit: Duration) -> Result<Box<dyn EffectTransaction>, LedgerError> {
+        self.ends()?.opener.begin(limit).await
     }
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {

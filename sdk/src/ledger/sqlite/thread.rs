@@ -12,10 +12,7 @@ use tokio::{
 };
 
 use super::{
-    Ends, Inner, SqliteLedger,
-    checkpoint::{self, Progress},
-    io::Io,
-    open, read,
+    Ends, Inner, SqliteLedger, begin::Opener, checkpoint, columns::Statements, io::Io, open, read,
     settings::Settings,
 };
 use crate::ledger::{LedgerError, LedgerErrorKind, writer};
@@ -46,18 +43,23 @@ async fn live(settings: Arc<Settings>, opened: oneshot::Sender<Result<SqliteLedg
     let (queue, intake) = writer::queue();
     let (reads, asked) = read::queue();
     let (done, ended) = watch::channel(());
-    let ends = Mutex::new(Some(Ends { queue, reads }));
+    let opener = Opener {
+        settings: Arc::clone(&settings),
+        statements: Arc::new(Statements::new()),
+        progress: Arc::default(),
+    };
+    let ends = Mutex::new(Some(Ends { queue, reads, opener: opener.clone() }));
     let ledger = SqliteLedger { inner: Arc::new(Inner { path: settings.path.clone(), ends, ended }) };
     // Where nobody waits any more the ledger is dropped here, and what follows ends at once.
     drop(opened.send(Ok(ledger)));
-    serve(settings, conn, &intake, asked).await;
+    serve(opener, conn, &intake, asked).await;
     drop(done);
 }
 
-async fn serve(settings: Arc<Settings>, conn: SqliteConnection, intake: &writer::Intake, asked: read::Asked) {
-    let progress = Arc::new(Progress::default());
+async fn serve(shared: Opener, conn: SqliteConnection, intake: &writer::Intake, asked: read::Asked) {
+    let Opener { settings, statements, progress } = shared;
     let stop = Arc::new(Notify::new());
-    let mut io = Io::new(Arc::clone(&settings), Arc::clone(&progress), conn);
+    let mut io = Io::new(Arc::clone(&settings), statements, Arc::clone(&progress), conn);
     let callers = async {
         tokio::join!(writer::serve(intake, &mut io), read::serve(Arc::clone(&settings), asked));
         stop.notify_one();
