@@ -1,20 +1,46 @@
-//! `on_unknown = transactional` is known to the attribute, and refused at the start: no ledger offers it yet.
+//! Effects whose SQL commits together with their outcome, counted in the table that they write to.
 #![forbid(unsafe_code)]
 
-use effectual::{EffectContext, Executor, MemoryLedger, Never, effect};
+#[path = "transactional/books.rs"]
+mod books;
+#[path = "transactional/child.rs"]
+mod child;
+#[path = "transactional/commits.rs"]
+mod commits;
+#[path = "transactional/killed.rs"]
+mod killed;
+#[path = "transactional/lost.rs"]
+mod lost;
+#[path = "transactional/refused.rs"]
+mod refused;
+#[path = "transactional/rolls_back.rs"]
+mod rolls_back;
+#[path = "transactional/start.rs"]
+mod start;
+#[path = "transactional/taken_over.rs"]
+mod taken_over;
 
-#[effect(keying = business_identity, on_unknown = transactional)]
-#[allow(dead_code)]
-async fn book(_cx: &EffectContext, #[key] order: u64) -> effectual::Result<u64, Never> {
-    Ok(order)
+/// Makes a test of an `async fn(Books)` on each database that takes an effect's own SQL.
+macro_rules! on_each_database {
+    ($($rule:ident),+ $(,)?) => {
+        $(mod $rule {
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn sqlite() {
+                super::$rule(crate::books::Books::sqlite().await).await;
+            }
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn postgres() {
+                if let Some(books) = crate::books::Books::postgres(module_path!(), false).await {
+                    super::$rule(books).await;
+                }
+            }
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn pooled() {
+                if let Some(books) = crate::books::Books::postgres(module_path!(), true).await {
+                    super::$rule(books).await;
+                }
+            }
+        })+
+    };
 }
-
-#[tokio::test]
-async fn refused_at_the_start_with_the_way_out() {
-    let error = Executor::builder(MemoryLedger::new()).build().expect_err("no ledger offers it").to_string();
-    for part in
-        ["`book`", "transactional.rs", "`on_unknown = transactional`", "no ledger offers that yet", "`hold`"]
-    {
-        assert!(error.contains(part), "{error}");
-    }
-}
+pub(crate) use on_each_database;

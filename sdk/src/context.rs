@@ -1,5 +1,7 @@
 //! What a body sees of its effect.
 
+mod transaction;
+
 use std::{
     sync::{
         Arc, Mutex, PoisonError,
@@ -8,11 +10,13 @@ use std::{
     time::Duration,
 };
 
+pub(crate) use self::transaction::{Slot, StillLent};
+pub use self::transaction::{Transaction, TransactionRefused};
 use crate::{
     clock::{Moment, Until},
     executor::{EffectScope, Held, NodeScope, Scope, sealed::Sealed},
     identity::{EffectId, RecipePlace},
-    ledger::LedgerError,
+    ledger::{EffectTransaction, LedgerError, LedgerErrorKind},
     provider::{SendPermit, SendRefused},
 };
 
@@ -35,6 +39,8 @@ pub(crate) struct Attempt {
     pub(crate) sent_before: Option<[u8; 32]>,
     /// A look-up may ask and must not act.
     pub(crate) look_up: bool,
+    /// The transaction of an attempt that may have one.
+    pub(crate) transaction: Option<Slot>,
     key_taken: AtomicBool,
     provider_replay: AtomicBool,
     accepted: AtomicBool,
@@ -58,6 +64,7 @@ impl Attempt {
             resend_until: None,
             sent_before: None,
             look_up: false,
+            transaction: None,
             key_taken: AtomicBool::new(false),
             provider_replay: AtomicBool::new(false),
             accepted: AtomicBool::new(false),
@@ -77,6 +84,16 @@ impl Attempt {
         self.accepted.load(Ordering::Relaxed)
     }
 
+    /// The transaction that the body opened, once the body is gone.
+    pub(crate) fn take_transaction(
+        self: &mut Arc<Self>,
+    ) -> Result<Option<Box<dyn EffectTransaction>>, StillLent> {
+        match Arc::get_mut(self) {
+            Some(own) => Ok(own.transaction.as_mut().and_then(Slot::take)),
+            None => self.transaction.as_ref().map_or(Ok(None), Slot::try_take),
+        }
+    }
+
     pub(crate) fn sends(&self) -> Sends {
         *self.sends.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -85,6 +102,9 @@ impl Attempt {
     fn permit(&self, digest: Option<[u8; 32]>) -> Result<SendPermit, SendRefused> {
         if rule!(LookUpDoesNotSend) && self.look_up {
             return Err(SendRefused::LookUp);
+        }
+        if self.transaction.is_some() {
+            return Err(SendRefused::Transactional);
         }
         let mut sends = self.sends.lock().unwrap_or_else(PoisonError::into_inner);
         if rule!(OneSendInAnAttempt) && digest.is_some() && sends.digest.is_some() {
@@ -109,7 +129,8 @@ impl Attempt {
 
 impl EffectContext {
     pub(crate) fn new(attempt: Arc<Attempt>, outer: &Scope) -> Self {
-        Self { attempt, scope: outer.inside() }
+        let scope = outer.inside(attempt.transaction.is_some());
+        Self { attempt, scope }
     }
 
     /// The idempotency key for the provider: the same on every attempt of this effect.
@@ -185,6 +206,11 @@ impl EffectContext {
     /// # Cancel safety
     /// The handle may or may not be stored.
     pub async fn accepted(&self, handle: impl Into<String>, poll_after: Duration) -> Result<(), LedgerError> {
+        if self.attempt.transaction.is_some() {
+            let context =
+                "what commits with its outcome is not accepted and finished later; no handle was stored";
+            return Err(LedgerError::new(LedgerErrorKind::Unsupported, context));
+        }
         self.attempt.held.accept(handle.into(), poll_after).await?;
         self.attempt.accepted.store(true, Ordering::Relaxed);
         Ok(())

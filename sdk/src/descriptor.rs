@@ -37,8 +37,8 @@ pub enum RecoveryClass {
     Resend,
     /// The provider can be asked: the look-up runs before anything is sent again.
     Reconcile,
-    /// The effect is SQL in the ledger's own database and commits together with its outcome. No ledger offers that
-    /// yet: an executor refuses such effects at its start, and a stored one would be judged as [`Hold`](Self::Hold).
+    /// The effect is SQL in the ledger's own database and commits together with its outcome: without the one there is not
+    /// the other, and the next caller performs it. See [`transactional`](crate::docs::transactional).
     Transactional,
     /// Never sent again by itself: an operator resolves it.
     Hold,

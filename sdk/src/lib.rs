@@ -23,7 +23,7 @@ pub mod telemetry;
 #[cfg(feature = "test-util")]
 pub mod testing;
 
-pub use context::EffectContext;
+pub use context::{EffectContext, Transaction, TransactionRefused};
 pub use descriptor::{Keying, RecoveryClass};
 pub use effectual_macros::{Failure, Fingerprint, Identity, effect};
 pub use error::{EffectError, ErrorKind, ProviderCalled};
@@ -38,7 +38,7 @@ pub use identity::{EffectId, Fingerprint, Identity, InvocationId, NodeId, RunId,
 pub use ledger::postgres::PostgresLedger;
 #[cfg(feature = "sqlite")]
 pub use ledger::sqlite::SqliteLedger;
-pub use ledger::{Ledger, LedgerError, LedgerErrorKind, MemoryLedger, resolution::By};
+pub use ledger::{Ledger, LedgerError, LedgerErrorKind, MemoryLedger, TransactionalLedger, resolution::By};
 pub use provider::{LookUp, Profile, Provider, SendPermit, SendRefused};
 
 /// What an effect returns: its value, or an [`EffectError`] around its own error type.

@@ -39,6 +39,7 @@ pub(crate) fn request(class: RecoveryClass, lease_ms: i64) -> ClaimRequest {
         provider: None,
         provider_key: digest[..32].to_owned(),
         fingerprints: vec![argument(1)],
+        input: None,
         class,
         can_perform: true,
         can_look_up: false,

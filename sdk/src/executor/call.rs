@@ -284,6 +284,11 @@ fn prepare(
     look_up: Option<LookUpBody>,
 ) -> Result<Call, Box<CallError>> {
     let config = |text: String| Box::new(CallError::new(ErrorKind::Config).detail(text));
+    if scope.in_transaction {
+        let inside = "it is called in the body of a transactional effect, with whose outcome it could not commit: call it \
+            before or after that effect";
+        return Err(config(inside.to_owned()));
+    }
     let settings = scope.core.settings(descriptor).map_err(|error| config(error.to_string()))?;
     let fingerprints = arguments.finish().map_err(|error| config(error.to_string()))?;
     Ok(Call::new(scope.clone(), settings, identified, fingerprints, body, look_up))

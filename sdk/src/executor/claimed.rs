@@ -12,11 +12,11 @@ use super::{
 };
 use crate::{
     clock::{self, Moment, Until},
-    context::Attempt,
+    context::{Attempt, Slot},
     descriptor::RecoveryClass,
     error::{ErrorKind, ProviderCalled},
     ledger::{
-        Change, Changed, Claim, EffectRecord, LedgerError, LedgerErrorKind,
+        Change, Changed, Claim, EffectRecord, LedgerError, LedgerErrorKind, Owner,
         change::Ended,
         record::{AttemptVerdict, LedgerTime, State},
     },
@@ -39,6 +39,8 @@ pub(crate) struct Claimed<'a> {
 pub(crate) enum Lost {
     /// Another executor has taken the effect over.
     TakenOver,
+    /// What was taken for lost was stored: this is the claim's own outcome.
+    Settled(Box<EffectRecord>),
     /// The ledger could not store what was to be stored.
     Ledger(LedgerError),
 }
@@ -71,6 +73,10 @@ impl<'a> Claimed<'a> {
         let record = self.record();
         let mut attempt =
             Attempt::new(self.holding.held.clone(), record.attempt, record.provider_key.clone());
+        if record.class == RecoveryClass::Transactional {
+            attempt.transaction =
+                Some(Slot::new(Until::new(Moment::now(), self.call.settings.attempt_timeout)));
+        }
         if let Some(doubt) = &record.doubt {
             // The author of a `rerun` accepts another performance, whatever is sent.
             attempt.sent_before = doubt.send_digest.filter(|_| doubt.class != RecoveryClass::Rerun);
@@ -149,6 +155,9 @@ impl<'a> Claimed<'a> {
         loop {
             let error = match self.holding.held.change(change).await {
                 Ok(Changed::Applied(_)) => return Ok(()),
+                Ok(Changed::Stale(Some(record))) if self.is_own_outcome(&record) => {
+                    return Err(Lost::Settled(record));
+                }
                 Ok(Changed::Stale(_)) => return Err(Lost::TakenOver),
                 Err(error) => error,
             };
@@ -168,6 +177,21 @@ impl<'a> Claimed<'a> {
         }
     }
 
+    /// Whether the row is completed by the attempt in hand: its commit went through, and the acknowledgement was lost.
+    fn is_own_outcome(&self, record: &EffectRecord) -> bool {
+        let owner = self.owner();
+        record.state == State::Completed && (record.token, record.fence) == (owner.token, owner.fence)
+    }
+
+    pub(crate) fn owner(&self) -> Owner {
+        self.holding.held.owner()
+    }
+
+    /// The row that a transaction of the attempt left.
+    pub(crate) fn adopt(&self, record: EffectRecord) {
+        self.holding.held.adopt(record);
+    }
+
     /// What is known of the attempt is worth more than that its end is unknown: the executor's own thread tries it on.
     pub(super) fn leave_to_last_writes(&self, change: &Change) {
         if matches!(change, Change::Settle { .. } | Change::End { .. }) {
@@ -184,6 +208,10 @@ impl<'a> Claimed<'a> {
     /// The claim ended against its owner's will: what can be said of the effect now.
     pub(crate) async fn lost(self, lost: Lost) -> CallEnd {
         match lost {
+            Lost::Settled(record) => {
+                self.over();
+                stored(&record, false)
+            }
             Lost::TakenOver => {
                 telemetry::stale_refused(&self.call.id);
                 self.over();

@@ -18,7 +18,7 @@ use crate::{
     descriptor::{Descriptor, RecoveryClass},
     environment::Runtime,
     identity::{EffectId, FingerprintKey},
-    ledger::Ledger,
+    ledger::{Ledger, Transactions},
     provider::{DynProvider, Profile},
     retention::{self, RetentionPolicy},
 };
@@ -88,6 +88,7 @@ impl Core {
         }
         let settings = Settings::with_overrides(descriptor, &self.profiles, &self.defaults)?;
         self.check_look_up(&settings)?;
+        self.check_transactions(&settings)?;
         self.check_fingerprint_key(descriptor)?;
         self.background.watch_lease(settings.lease);
         let settings = Arc::new(settings);
@@ -119,6 +120,46 @@ impl Core {
                  `.provider(…)`, or declare `on_unknown = reconcile(path)` or `hold`",
                 descriptor.operation, descriptor.location, provider.name
             ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// A transactional effect needs a ledger that has transactions; where all other writes wait for one, none of them may
+    /// last so long that a lease ends.
+    fn check_transactions(&self, settings: &Settings) -> Result<(), ConfigError> {
+        let offered = self.ledger.transactions();
+        let is_transactional = settings.class == RecoveryClass::Transactional;
+        if is_transactional && offered == Transactions::None {
+            return Err(ConfigError(format!(
+                "the effect `{}` at {}: `on_unknown = transactional` needs a ledger in whose database an effect's own SQL \
+                 commits with its outcome, and `{}` is none: use `SqliteLedger` or `PostgresLedger`, or choose \
+                 `reconcile(path)` or `hold`",
+                settings.descriptor.operation,
+                settings.descriptor.location,
+                self.ledger.name()
+            )));
+        }
+        if offered != Transactions::Exclusive {
+            return Ok(());
+        }
+        let known = self.settings.read().unwrap_or_else(PoisonError::into_inner);
+        let known = known.values().map(|known| &**known).chain([settings]);
+        let transactions = known.clone().filter(|known| known.class == RecoveryClass::Transactional);
+        let (longest, shortest) =
+            (transactions.max_by_key(|known| known.attempt_timeout), known.min_by_key(|known| known.lease));
+        match (longest, shortest) {
+            (Some(longest), Some(shortest)) if longest.attempt_timeout > shortest.lease / 3 => {
+                Err(ConfigError(format!(
+                    "the effect `{}` at {}: its `attempt_timeout` ({:?}) must be at most a third of the shortest `lease` \
+                     ({:?}, of `{}`): while its transaction is open, the `{}` ledger renews nothing",
+                    longest.descriptor.operation,
+                    longest.descriptor.location,
+                    longest.attempt_timeout,
+                    shortest.lease,
+                    shortest.descriptor.operation,
+                    self.ledger.name()
+                )))
+            }
             _ => Ok(()),
         }
     }

@@ -136,13 +136,21 @@ impl Held {
     pub(crate) async fn change(&self, change: &Change) -> Result<Changed, LedgerError> {
         let changed = self.ledger.change(&self.owner(), change).await?;
         if let Changed::Applied(record) = &changed {
-            let mut inner = self.inner();
-            // A renewal and a change of the call may pass each other; the later row counts.
-            if record.revision >= inner.record.revision {
-                inner.record = (**record).clone();
-            }
+            self.adopt((**record).clone());
         }
         Ok(changed)
+    }
+
+    pub(crate) fn adopt(&self, record: EffectRecord) {
+        let mut inner = self.inner();
+        // A renewal and a change of the call may pass each other; the later row counts.
+        if record.revision >= inner.record.revision {
+            inner.record = record;
+        }
+    }
+
+    pub(crate) fn ledger(&self) -> &dyn Ledger {
+        &*self.ledger
     }
 
     /// [`change`](Self::change) for a call that has gone away. An attempt that it was about to open, and whose body never

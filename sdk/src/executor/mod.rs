@@ -6,6 +6,7 @@ mod background;
 mod builder;
 mod call;
 mod claimed;
+mod commit;
 mod core;
 mod drive;
 mod erased;

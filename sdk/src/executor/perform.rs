@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// What follows an attempt.
-enum Next {
+pub(super) enum Next {
     /// The call is over.
     Over(CallEnd),
     /// The next attempt is to be opened after this delay.
@@ -60,10 +60,13 @@ impl Claimed<'_> {
     async fn attempt(&mut self) -> Result<Next, Lost> {
         self.attempts += 1;
         self.call.progress.set(Progress::OPEN);
-        let attempt = Arc::new(self.new_attempt());
+        let mut attempt = Arc::new(self.new_attempt());
         let Ran { end, body_gone } = self.call.run_body(&attempt).await;
         if !body_gone {
             return self.label().await;
+        }
+        if attempt.transaction.is_some() {
+            return self.end_transaction(&mut attempt, end).await;
         }
         match end {
             BodyEnd::Done(body) => self.settle_success(&attempt, body).await,
@@ -79,7 +82,7 @@ impl Claimed<'_> {
         }
     }
 
-    async fn failed(&mut self, attempt: &Attempt, failure: BodyFailure) -> Result<Next, Lost> {
+    pub(super) async fn failed(&mut self, attempt: &Attempt, failure: BodyFailure) -> Result<Next, Lost> {
         let BodyFailure { verdict, retry_after, stored, error } = failure;
         match verdict {
             Verdict::NotPerformed { .. } if self.accepted(attempt) => {
@@ -104,7 +107,7 @@ impl Claimed<'_> {
         }
     }
 
-    async fn not_performed(
+    pub(super) async fn not_performed(
         &mut self,
         attempt: &Attempt,
         retry: bool,
@@ -225,7 +228,11 @@ impl Claimed<'_> {
         }
     }
 
-    async fn settle_success(&mut self, attempt: &Attempt, body: OutcomeBody) -> Result<Next, Lost> {
+    pub(super) async fn settle_success(
+        &mut self,
+        attempt: &Attempt,
+        body: OutcomeBody,
+    ) -> Result<Next, Lost> {
         let ended = self.ended(attempt, AttemptVerdict::Performed, None);
         self.settle(ended, OutcomeKind::Success, body, attempt.provider_replay(), true).await
     }
@@ -262,15 +269,7 @@ impl Claimed<'_> {
         provider_replay: bool,
         conclusive: bool,
     ) -> Result<Next, Lost> {
-        let settings = &self.call.settings;
-        let body = match body {
-            OutcomeBody::Payload(payload) if payload.bytes.len() > settings.outcome_size_max => {
-                OutcomeBody::Absent(AbsentReason::TooLarge)
-            }
-            body => body,
-        };
-        let retain_ms = millis(settings.retention);
-        let change = Change::Settle { ended, kind, body, provider_replay, conclusive, retain_ms };
+        let change = self.settlement(ended, kind, body, provider_replay, conclusive);
         #[cfg(effectual_mutations)]
         if let (Change::Settle { body, .. }, OutcomeKind::Success, false) =
             (&change, kind, rule!(OutcomeIsStoredFirst))
@@ -283,6 +282,26 @@ impl Claimed<'_> {
         Ok(Next::Over(stored(&self.record(), false)))
     }
 
+    /// The write that stores an outcome.
+    pub(super) fn settlement(
+        &self,
+        ended: Ended,
+        kind: OutcomeKind,
+        body: OutcomeBody,
+        provider_replay: bool,
+        conclusive: bool,
+    ) -> Change {
+        let settings = &self.call.settings;
+        let body = match body {
+            OutcomeBody::Payload(payload) if payload.bytes.len() > settings.outcome_size_max => {
+                OutcomeBody::Absent(AbsentReason::TooLarge)
+            }
+            body => body,
+        };
+        let retain_ms = millis(settings.retention);
+        Change::Settle { ended, kind, body, provider_replay, conclusive, retain_ms }
+    }
+
     /// Ends the attempt and keeps the claim.
     async fn close(&mut self, ended: Ended) -> Result<(), Lost> {
         self.write(&Change::End { ended, keep_claim: true, not_before_ms: None }).await?;
@@ -291,7 +310,7 @@ impl Claimed<'_> {
     }
 
     /// Ends the attempt and the claim.
-    async fn leave(
+    pub(super) async fn leave(
         &mut self,
         ended: Ended,
         not_before: Option<Duration>,

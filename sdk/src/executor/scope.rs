@@ -49,16 +49,25 @@ pub struct Scope {
     pub(crate) place: Place,
     ordinals: Arc<AtomicU64>,
     pub(crate) receipt: Option<Receipt>,
+    /// Inside a body whose SQL commits with its outcome: effects of their own cannot be a part of that.
+    pub(crate) in_transaction: bool,
 }
 
 impl Scope {
     pub(crate) fn new(core: Arc<Core>, tenant: Tenant) -> Self {
-        Self { core, tenant, place: Place::default(), ordinals: Arc::default(), receipt: None }
+        Self {
+            core,
+            tenant,
+            place: Place::default(),
+            ordinals: Arc::default(),
+            receipt: None,
+            in_transaction: false,
+        }
     }
 
     /// The scope of an effect's body: ordinals restart with each attempt.
-    pub(crate) fn inside(&self) -> Self {
-        Self { ordinals: Arc::default(), receipt: None, ..self.clone() }
+    pub(crate) fn inside(&self, in_transaction: bool) -> Self {
+        Self { ordinals: Arc::default(), receipt: None, in_transaction, ..self.clone() }
     }
 
     /// Taken when the annotated function is called, not when its future is first polled.

@@ -92,13 +92,6 @@ impl Settings {
                 self.lease, self.attempt_timeout, self.margin
             ));
         }
-        if self.class == RecoveryClass::Transactional {
-            return refuse(
-                "`on_unknown = transactional` needs a ledger in whose transactions an effect's own SQL can commit, and no \
-                 ledger offers that yet: choose `reconcile(path)`, whose look-up reads the rows that the body writes, or `hold`"
-                    .to_owned(),
-            );
-        }
         if self.class == RecoveryClass::Resend && self.resend_window.is_none_or(|window| window.is_zero()) {
             return refuse(format!(
                 "`on_unknown = resend` needs a provider with a documented window longer than `attempt_timeout`; {}. Name one \

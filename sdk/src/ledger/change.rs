@@ -135,7 +135,8 @@ pub enum Change {
     /// A truthful look-up found that no attempt in doubt performed it, and who asked cannot perform it: the claim is given
     /// back without the doubt.
     Clear,
-    /// Marks the open attempt as escaped without raising the fence; the stored lease stays.
+    /// Marks the open attempt as escaped without raising the fence; the stored lease stays. One of the class
+    /// `transactional` leaves no doubt and stays as it is.
     Label,
 }
 
@@ -381,9 +382,14 @@ fn label(record: &EffectRecord) -> Transition<Changed> {
     if record.state != State::Claimed {
         return already(record);
     }
+    let doubt = record.doubt_at_expiry();
+    if doubt.is_none() && record.end.is_none() {
+        // It may still commit, with its outcome and under this fence: whoever comes after its lease raises that.
+        return already(record);
+    }
     let mut next = record.next();
-    next.doubt = record.doubt_at_expiry();
-    next.state = if next.doubt.is_some() { State::Escaped } else { State::Released };
+    next.state = if doubt.is_some() { State::Escaped } else { State::Released };
+    next.doubt = doubt;
     applied(next)
 }
 

@@ -274,8 +274,7 @@ fn take_over(
     request: &ClaimRequest,
     now: LedgerTime,
 ) -> Transition<Claim> {
-    let unknown_end =
-        AttemptEnd { at: now, verdict: AttemptVerdict::Unknown, send_digest: None, key_taken: false };
+    let left_open = end_of_what_is_left_open(record, now);
     let mut next = record.next();
     next.state = State::Claimed;
     next.fence += i64::from(rule!(TakeoverRaisesFence));
@@ -285,7 +284,7 @@ fn take_over(
     next.doubt = doubt;
     let closed = match task {
         Task::LookUp | Task::Poll => {
-            next.end = Some(record.end.clone().unwrap_or(unknown_end));
+            next.end = Some(record.end.clone().unwrap_or(left_open));
             None
         }
         Task::Perform => {
@@ -295,17 +294,29 @@ fn take_over(
             next.started_at = now;
             next.attempt_timeout_ms = request.attempt_timeout_ms;
             next.end = None;
-            Some(record.closed_attempt(unknown_end))
+            Some(record.closed_attempt(left_open))
         }
     };
     let claim = Claim::Won { record: Box::new(next.clone()), task };
     Transition::write(claim, Write { closed, ..Write::effect(next) })
 }
 
+/// The end of an attempt that is still open when its effect is taken over: unknown, but for one whose outcome would have
+/// committed together with what it did, and under the raised fence no longer can.
+fn end_of_what_is_left_open(record: &EffectRecord, now: LedgerTime) -> AttemptEnd {
+    let verdict = match record.class {
+        RecoveryClass::Transactional => AttemptVerdict::NotPerformed,
+        _ => AttemptVerdict::Unknown,
+    };
+    AttemptEnd { at: now, verdict, send_digest: None, key_taken: false }
+}
+
 impl EffectRecord {
-    /// The doubt as it stands once the lease has ended: an attempt that is still open is then in doubt.
+    /// The doubt as it stands once the lease has ended: an attempt that is still open is then in doubt, unless what it did
+    /// commits only together with its outcome.
     pub(crate) fn doubt_at_expiry(&self) -> Option<Doubt> {
-        if self.state != State::Claimed || self.end.is_some() || !rule!(OpenAttemptIsDoubted) {
+        let is_open = self.state == State::Claimed && self.end.is_none() && rule!(OpenAttemptIsDoubted);
+        if !is_open || self.class == RecoveryClass::Transactional {
             return self.doubt.clone();
         }
         let acts_until = self.lease_until.saturating_add(self.attempt_timeout_ms);

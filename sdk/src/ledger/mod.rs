@@ -19,12 +19,13 @@ pub mod resolution;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 pub mod sweep;
+pub mod transaction;
 pub mod transition;
 pub mod unsettled;
 #[cfg(any(test, feature = "sqlite", feature = "postgres"))]
 pub(crate) mod writer;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 
@@ -38,6 +39,7 @@ pub use self::{
     record::{EffectHistory, EffectRecord, Payload},
     resolution::{By, ResolutionReply, ResolutionRequest},
     sweep::{Forgot, Sweep, Swept},
+    transaction::{EffectTransaction, TransactionEnd, TransactionalLedger, Transactions},
     unsettled::{Unsettled, UnsettledCursor, UnsettledPage, UnsettledQuery},
 };
 use crate::identity::EffectId;
@@ -51,7 +53,7 @@ use crate::identity::EffectId;
 ///   fence of the row are still the judged ones. Of callers that judge one row at the same time, one stores; the others
 ///   judge again on a fresh read.
 /// - **One clock**: every time in a row comes from the ledger's own clock, never from a caller's.
-/// - **Own transaction**: no call takes part in a transaction of the caller.
+/// - **Own transaction**: no call takes part in a transaction of the caller, but for what [`begin`](Ledger::begin) is for.
 /// - **Idempotent by token**: a call repeated after a lost acknowledgement finds its own token and answers as the first.
 /// - **Honest**: an error means that the call may or may not have been stored; it never stands for a lost race.
 ///
@@ -85,6 +87,21 @@ pub trait Ledger: Send + Sync + std::fmt::Debug + 'static {
             LedgerErrorKind::Unsupported,
             "its effects cannot be resolved; nothing was changed",
         ))
+    }
+
+    /// What it offers to effects of the class `transactional`; nothing by default.
+    fn transactions(&self) -> Transactions {
+        Transactions::None
+    }
+
+    /// Opens a transaction of the ledger's database for one attempt of an effect. One that is silent for longer than `limit`
+    /// may be rolled back. By default it is [`Unsupported`](LedgerErrorKind::Unsupported).
+    ///
+    /// # Errors
+    /// [`LedgerError`]; nothing was begun.
+    async fn begin(&self, limit: Duration) -> Result<Box<dyn EffectTransaction>, LedgerError> {
+        let _ = limit;
+        Err(LedgerError::new(LedgerErrorKind::Unsupported, "it has no transactions; nothing was performed"))
     }
 
     /// Everything known of the effect that an identity names, as its own or as a further one; `None` if there is none.
@@ -173,6 +190,14 @@ impl<L: Ledger + ?Sized> Ledger for Arc<L> {
 
     async fn resolve(&self, request: &ResolutionRequest) -> Result<ResolutionReply, LedgerError> {
         (**self).resolve(request).await
+    }
+
+    fn transactions(&self) -> Transactions {
+        (**self).transactions()
+    }
+
+    async fn begin(&self, limit: Duration) -> Result<Box<dyn EffectTransaction>, LedgerError> {
+        (**self).begin(limit).await
     }
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {

@@ -31,6 +31,9 @@ pub enum SendRefused {
     /// A look-up must not send anything that changes the provider.
     #[error("a look-up asks and does not act; the request was not sent")]
     LookUp,
+    /// The effect commits in a transaction of the ledger's database: what it sent could not be rolled back with it.
+    #[error("a transactional effect acts in its transaction alone; the request was not sent")]
+    Transactional,
 }
 
 impl Failure for SendRefused {
@@ -40,7 +43,7 @@ impl Failure for SendRefused {
         match self {
             Self::SecondSend => Verdict::Unknown,
             Self::LeaseTooShort => Verdict::NotPerformed { retry: true },
-            Self::Draining | Self::WindowOver | Self::ChangedRequest | Self::LookUp => {
+            Self::Draining | Self::WindowOver | Self::ChangedRequest | Self::LookUp | Self::Transactional => {
                 Verdict::NotPerformed { retry: false }
             }
         }

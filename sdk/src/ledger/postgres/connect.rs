@@ -35,8 +35,12 @@ impl Target {
 #[derive(Clone)]
 pub(super) struct Connector {
     pub(super) options: PgConnectOptions,
+    /// The same without the ledger's settings, for an effect's own SQL.
+    pub(super) plain: PgConnectOptions,
     /// What pins the settings of one transaction through a pooler; `None` where they are pinned for the session.
     pins: Option<Arc<str>>,
+    /// What pins them for the rest of a transaction that is an effect's own until then.
+    pub(super) transaction_pins: Arc<str>,
     pub(super) target: Target,
     pub(super) schema: Option<String>,
     pub(super) patience: Duration,
@@ -85,18 +89,22 @@ impl Connector {
             ));
         }
         let search_path = schema.as_deref().map(|schema| ("search_path", schema));
-        let pins = PINS.into_iter().chain(search_path);
-        let pins = if is_pooled {
+        if is_pooled {
             // Poolers refuse start-up parameters that they do not know.
             options = options.extra_float_digits(None);
-            let pins: Vec<_> = pins.map(|(name, value)| format!("SET LOCAL {name} = '{value}'")).collect();
-            Some(pins.join("; ").into())
+        }
+        let plain = options.clone();
+        let pins: Vec<_> = PINS.into_iter().chain(search_path).collect();
+        let set: Vec<_> = pins.iter().map(|(name, value)| format!("SET LOCAL {name} = '{value}'")).collect();
+        let transaction_pins: Arc<str> = set.join("; ").into();
+        let pins = if is_pooled {
+            Some(Arc::clone(&transaction_pins))
         } else {
             options = options.options(pins).options([("default_transaction_isolation", "read committed")]);
             None
         };
         let target = Target::of(&options);
-        Ok(Self { options, pins, target, schema, patience, offset_ms })
+        Ok(Self { options, plain, pins, transaction_pins, target, schema, patience, offset_ms })
     }
 
     pub(super) fn is_pooled(&self) -> bool {

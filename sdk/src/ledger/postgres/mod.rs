@@ -11,6 +11,7 @@
 //! ([`pooled`](PostgresLedgerBuilder::pooled)): nothing outlives a transaction, and waiters look again.
 
 mod among;
+mod begin;
 mod builder;
 mod connect;
 mod decode;
@@ -34,7 +35,10 @@ mod time;
 mod unsettled;
 mod writer;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use tokio::{
@@ -50,8 +54,9 @@ use self::{
     writer::Writer,
 };
 use super::{
-    By, Change, Changed, Claim, ClaimRequest, EffectHistory, Forgot, Ledger, LedgerError, LedgerErrorKind,
-    Owner, Payload, ResolutionReply, ResolutionRequest, Sweep, Swept, UnsettledPage, UnsettledQuery,
+    By, Change, Changed, Claim, ClaimRequest, EffectHistory, EffectTransaction, Forgot, Ledger, LedgerError,
+    LedgerErrorKind, Owner, Payload, ResolutionReply, ResolutionRequest, Sweep, Swept, TransactionalLedger,
+    Transactions, UnsettledPage, UnsettledQuery,
     writer::{Intake, Queue, queue, serve},
 };
 use crate::identity::EffectId;
@@ -61,6 +66,9 @@ const READS_MAX: usize = 256;
 
 /// The same for what is to be forgotten.
 const SWEEPS_MAX: usize = 64;
+
+/// How many bodies may wait for a transaction to be opened; one beyond that waits for room.
+const TRANSACTIONS_MAX: usize = 256;
 
 /// A ledger in a PostgreSQL database, for any number of processes.
 ///
@@ -81,6 +89,7 @@ struct Handles {
     queue: Queue,
     reads: mpsc::Sender<Request>,
     sweeps: mpsc::Sender<sweep::Request>,
+    transactions: mpsc::Sender<begin::Wanted>,
 }
 
 impl std::fmt::Debug for PostgresLedger {
@@ -113,6 +122,7 @@ impl PostgresLedger {
         let (queue, intake) = queue();
         let (reads, requests) = mpsc::channel(READS_MAX);
         let (sweeps, to_sweep) = mpsc::channel(SWEEPS_MAX);
+        let (transactions, wanted) = mpsc::channel(TRANSACTIONS_MAX);
         let (opened, opening) = oneshot::channel();
         let (running, ended) = watch::channel(());
         let signals = (!connector.is_pooled()).then(Arc::<Signals>::default);
@@ -123,6 +133,7 @@ impl PostgresLedger {
             reads: reads.downgrade(),
             requests,
             to_sweep,
+            wanted,
             signals: signals.clone(),
         };
         let run = move || {
@@ -135,7 +146,12 @@ impl PostgresLedger {
         };
         std::thread::Builder::new().name("effectual-postgres".into()).spawn(run).map_err(no_thread)?;
         opening.await.unwrap_or_else(|_| Err(closed(&target)))?;
-        Ok(Self { handles: Mutex::new(Some(Handles { queue, reads, sweeps })), target, signals, ended })
+        Ok(Self {
+            handles: Mutex::new(Some(Handles { queue, reads, sweeps, transactions })),
+            target,
+            signals,
+            ended,
+        })
     }
 
     async fn ask_sweeper<T>(
@@ -179,6 +195,7 @@ struct Work {
     reads: mpsc::WeakSender<Request>,
     requests: mpsc::Receiver<Request>,
     to_sweep: mpsc::Receiver<sweep::Request>,
+    wanted: mpsc::Receiver<begin::Wanted>,
     signals: Option<Arc<Signals>>,
 }
 
@@ -217,6 +234,8 @@ impl Work {
             });
         }
         drop(reads);
+        let tells = self.signals.clone().map(|signals| (signals, self.reads));
+        tasks.spawn(begin::serve(self.connector.clone(), tells, self.wanted));
         tasks.spawn(reader::serve(self.connector.clone(), self.requests));
         tasks.spawn(sweep::serve(self.connector.clone(), self.to_sweep));
         let done = async { while tasks.join_next().await.is_some() {} };
@@ -228,6 +247,10 @@ impl Work {
             },
         }
     }
+}
+
+impl TransactionalLedger for PostgresLedger {
+    type Connection = sqlx::PgConnection;
 }
 
 #[async_trait]
@@ -242,6 +265,19 @@ impl Ledger for PostgresLedger {
 
     async fn resolve(&self, request: &ResolutionRequest) -> Result<ResolutionReply, LedgerError> {
         self.handles()?.queue.resolve(request).await
+    }
+
+    fn transactions(&self) -> Transactions {
+        Transactions::Beside
+    }
+
+    async fn begin(&self, limit: Duration) -> Result<Box<dyn EffectTransaction>, LedgerError> {
+        let (reply, opened) = oneshot::channel();
+        let transactions = self.handles()?.transactions;
+        let wanted = begin::Wanted { limit, reply };
+        transactions.send(wanted).await.map_err(|_| closed(&self.target))?;
+        drop(transactions);
+        opened.await.map_err(|_| closed(&self.target))?
     }
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {

@@ -36,24 +36,33 @@ pub(super) struct Session {
     connection: PgConnection,
     /// What pins the settings of one transaction, where two transactions may be two sessions of the server.
     pins: Option<Arc<str>>,
+    /// Whether all statements are within one transaction, which somebody else ends.
+    in_transaction: bool,
     offset_ms: i64,
 }
 
 impl Session {
     pub(super) fn new(connection: PgConnection, pins: Option<Arc<str>>, offset_ms: i64) -> Self {
-        Self { connection, pins, offset_ms }
+        Self { connection, pins, in_transaction: false, offset_ms }
+    }
+
+    /// A connection with an open transaction, in which its statements are to be.
+    pub(super) fn inside_transaction(connection: PgConnection, offset_ms: i64) -> Self {
+        Self { connection, pins: None, in_transaction: true, offset_ms }
     }
 
     /// Runs a statement of [`sql`](super::sql) with its parameters behind the clock's offset. What it writes is
-    /// committed when this returns.
+    /// committed when this returns, but for a session inside a transaction.
     pub(super) async fn fetch(
         &mut self,
         statement: &'static str,
         add: impl FnOnce(&mut PgArguments) -> Result<(), BoxDynError>,
     ) -> Result<Vec<PgRow>, Setback> {
         let arguments = behind_offset(self.offset_ms, add)?;
-        if self.keeps_statements() {
-            let rows = sqlx::query_with(statement, arguments).fetch_all(&mut self.connection).await;
+        if self.pins.is_none() {
+            let is_named = self.keeps_statements();
+            let query = sqlx::query_with(statement, arguments).persistent(is_named);
+            let rows = query.fetch_all(&mut self.connection).await;
             return rows.map_err(|error| Setback::of(&error));
         }
         let mut transaction = self.begin(View::Current).await?;
@@ -90,7 +99,7 @@ impl Session {
 
     /// Whether a named statement is there the next time.
     pub(super) fn keeps_statements(&self) -> bool {
-        self.pins.is_none()
+        self.pins.is_none() && !self.in_transaction
     }
 
     pub(super) fn offset_ms(&self) -> i64 {
@@ -99,6 +108,10 @@ impl Session {
 
     pub(super) fn connection(&mut self) -> &mut PgConnection {
         &mut self.connection
+    }
+
+    pub(super) fn connection_ref(&self) -> &PgConnection {
+        &self.connection
     }
 
     pub(super) async fn close(self) -> Result<(), sqlx::Error> {

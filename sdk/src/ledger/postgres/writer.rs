@@ -18,7 +18,7 @@ use super::{
 use crate::{
     clock::{self, Moment, Until},
     ledger::{
-        Changed, LedgerError, ResolutionReply,
+        Changed, EffectRecord, LedgerError, ResolutionReply,
         record::State,
         writer::{Command, LedgerIo, Reply},
     },
@@ -39,6 +39,14 @@ fn moved(answer: &Result<Reply, LedgerError>) -> Option<Uuid> {
             Some(encode::head(&record.id))
         }
         _ => None,
+    }
+}
+
+/// Has those told who wait for the effect of this row.
+pub(super) fn tell(signals: &Signals, reads: &mpsc::Sender<Request>, record: &EffectRecord) {
+    let moved = signals.take_awaited([encode::head(&record.id)].into_iter());
+    if !moved.is_empty() {
+        drop(reads.try_send(Request::Tell(News::Moved, moved)));
     }
 }
 

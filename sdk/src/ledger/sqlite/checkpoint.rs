@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use sqlx::{Connection, SqliteConnection};
-use tokio::sync::{Mutex, MutexGuard, Notify};
+use tokio::sync::{Mutex, MutexGuard, Notify, OwnedMutexGuard};
 
 use super::{settings::Settings, writing::Judged};
 use crate::{ledger::record::OutcomeBody, telemetry};
@@ -28,7 +28,7 @@ const RESTART_TIMEOUT: &str = "PRAGMA busy_timeout = 100";
 pub(super) struct Progress {
     bytes: AtomicU64,
     due: Notify,
-    turn: Mutex<()>,
+    turn: Arc<Mutex<()>>,
 }
 
 impl Progress {
@@ -36,6 +36,11 @@ impl Progress {
     /// have it back before a checkpoint that must wait for it.
     pub(super) async fn turn(&self) -> MutexGuard<'_, ()> {
         self.turn.lock().await
+    }
+
+    /// The turn for longer than a call.
+    pub(super) async fn turn_to_keep(&self) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.turn).lock_owned().await
     }
 
     pub(super) fn wrote(&self, judged: &[Judged]) {

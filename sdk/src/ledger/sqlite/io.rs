@@ -25,7 +25,7 @@ type Answers = Vec<Result<Reply, LedgerError>>;
 
 pub(super) struct Io {
     settings: Arc<Settings>,
-    statements: Statements,
+    statements: Arc<Statements>,
     progress: Arc<Progress>,
     /// Absent after trouble with the disk: the next batch opens it anew.
     conn: Option<SqliteConnection>,
@@ -72,8 +72,13 @@ impl Io {
         answers
     }
 
-    pub(super) fn new(settings: Arc<Settings>, progress: Arc<Progress>, conn: SqliteConnection) -> Self {
-        Self { settings, statements: Statements::new(), progress, conn: Some(conn) }
+    pub(super) fn new(
+        settings: Arc<Settings>,
+        statements: Arc<Statements>,
+        progress: Arc<Progress>,
+        conn: SqliteConnection,
+    ) -> Self {
+        Self { settings, statements, progress, conn: Some(conn) }
     }
 
     /// Goes on for as long as other processes are in the way.

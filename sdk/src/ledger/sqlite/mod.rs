@@ -4,6 +4,7 @@
 //! their own, and the log is moved into the file in the background.
 
 mod among;
+mod begin;
 mod checkpoint;
 mod columns;
 mod error;
@@ -23,6 +24,7 @@ use std::{
     fmt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -30,9 +32,9 @@ use tokio::sync::watch;
 
 pub use self::settings::SqliteLedgerBuilder;
 use super::{
-    By, Change, Changed, Claim, ClaimRequest, EffectHistory, Forgot, Ledger, LedgerError, LedgerErrorKind,
-    Owner, Payload, ResolutionReply, ResolutionRequest, Sweep, Swept, UnsettledPage, UnsettledQuery,
-    writer::Queue,
+    By, Change, Changed, Claim, ClaimRequest, EffectHistory, EffectTransaction, Forgot, Ledger, LedgerError,
+    LedgerErrorKind, Owner, Payload, ResolutionReply, ResolutionRequest, Sweep, Swept, TransactionalLedger,
+    Transactions, UnsettledPage, UnsettledQuery, writer::Queue,
 };
 use crate::identity::EffectId;
 
@@ -60,6 +62,7 @@ struct Ends {
     queue: Queue,
     reads: read::Reads,
     sweeps: sweep::Sweeps,
+    opener: begin::Opener,
 }
 
 impl SqliteLedger {
@@ -104,6 +107,10 @@ impl fmt::Debug for SqliteLedger {
     }
 }
 
+impl TransactionalLedger for SqliteLedger {
+    type Connection = sqlx::SqliteConnection;
+}
+
 #[async_trait]
 impl Ledger for SqliteLedger {
     async fn claim(&self, request: &ClaimRequest) -> Result<Claim, LedgerError> {
@@ -116,6 +123,14 @@ impl Ledger for SqliteLedger {
 
     async fn resolve(&self, request: &ResolutionRequest) -> Result<ResolutionReply, LedgerError> {
         self.ends()?.queue.resolve(request).await
+    }
+
+    fn transactions(&self) -> Transactions {
+        Transactions::Exclusive
+    }
+
+    async fn begin(&self, limit: Duration) -> Result<Box<dyn EffectTransaction>, LedgerError> {
+        self.ends()?.opener.begin(limit).await
     }
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {

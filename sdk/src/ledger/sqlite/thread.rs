@@ -12,12 +12,8 @@ use tokio::{
 };
 
 use super::{
-    Ends, Inner, SqliteLedger,
-    checkpoint::{self, Progress},
-    io::Io,
-    open, read,
-    settings::Settings,
-    sweep,
+    Ends, Inner, SqliteLedger, begin::Opener, checkpoint, columns::Statements, io::Io, open, read,
+    settings::Settings, sweep,
 };
 use crate::ledger::{LedgerError, LedgerErrorKind, writer};
 
@@ -48,27 +44,32 @@ async fn live(settings: Arc<Settings>, opened: oneshot::Sender<Result<SqliteLedg
     let (reads, asked) = read::queue();
     let (sweeps, asked_to_sweep) = sweep::queue();
     let (done, ended) = watch::channel(());
-    let ends = Mutex::new(Some(Ends { queue, reads, sweeps }));
+    let opener = Opener {
+        settings: Arc::clone(&settings),
+        statements: Arc::new(Statements::new()),
+        progress: Arc::default(),
+    };
+    let ends = Mutex::new(Some(Ends { queue, reads, sweeps, opener: opener.clone() }));
     let ledger = SqliteLedger { inner: Arc::new(Inner { path: settings.path.clone(), ends, ended }) };
     // Where nobody waits any more the ledger is dropped here, and what follows ends at once.
     drop(opened.send(Ok(ledger)));
-    serve(settings, conn, &intake, asked, asked_to_sweep).await;
+    serve(opener, conn, &intake, asked, asked_to_sweep).await;
     drop(done);
 }
 
 async fn serve(
-    settings: Arc<Settings>,
+    shared: Opener,
     conn: SqliteConnection,
     intake: &writer::Intake,
     asked: read::Asked,
     asked_to_sweep: sweep::Asked,
 ) {
-    let progress = Arc::new(Progress::default());
+    let Opener { settings, statements, progress } = shared;
     let stop = Arc::new(Notify::new());
-    let mut io = Io::new(Arc::clone(&settings), Arc::clone(&progress), conn);
+    let mut io = Io::new(Arc::clone(&settings), statements, Arc::clone(&progress), conn);
     let sweeping = sweep::serve(Arc::clone(&settings), Arc::clone(&progress), asked_to_sweep);
     let callers = async {
-        tokio::join!(writer::serve(intake, &mut io), read::serve(Arc::clone(&settings), asked), sweeping,);
+        tokio::join!(writer::serve(intake, &mut io), read::serve(Arc::clone(&settings), asked), sweeping);
         stop.notify_one();
     };
     tokio::join!(callers, checkpoint::run(Arc::clone(&settings), progress, Arc::clone(&stop)));
