@@ -13,8 +13,9 @@ on_each_database![
 /// Kills a child that has come as far as `told`, and calls again when its lease has ended.
 async fn killed(books: &Books, number: u64, told: &str) -> (Booked, bool, State) {
     let (kind, at) = books.told();
-    let mut child =
-        Process::start("child::books_and_waits", &at, number, |command| drop(command.env(child::KIND, kind)));
+    let mut child = Process::start("child::books_and_waits", &at, number, |command| {
+        command.env(child::KIND, kind);
+    });
     assert_eq!(child.next_line().as_deref(), Some(told));
     child.kill();
     // An hour later, by another process's clock.

@@ -83,10 +83,7 @@ pub trait Ledger: Send + Sync + std::fmt::Debug + 'static {
     /// [`LedgerError`]; a repeated call with the same token finds a resolution that was stored.
     async fn resolve(&self, request: &ResolutionRequest) -> Result<ResolutionReply, LedgerError> {
         let _ = request;
-        Err(LedgerError::new(
-            LedgerErrorKind::Unsupported,
-            "its effects cannot be resolved; nothing was changed",
-        ))
+        Err(unsupported(self.name(), "resolve effects"))
     }
 
     /// What it offers to effects of the class `transactional`; nothing by default.
@@ -111,17 +108,23 @@ pub trait Ledger: Send + Sync + std::fmt::Debug + 'static {
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError>;
 
     /// One page of the effects without an outcome, oldest first: those that are due for a recovery, or all. A page looks at
-    /// no more than [`limit`](UnsettledQuery::limit) effects, whatever it finds, and finds them by an index.
+    /// no more than [`limit`](UnsettledQuery::limit) effects, whatever it finds, and finds them by an index. By default refused.
     ///
     /// # Errors
-    /// [`LedgerError`].
-    async fn unsettled(&self, query: &UnsettledQuery) -> Result<UnsettledPage, LedgerError>;
+    /// [`LedgerError`], of kind [`Unsupported`](LedgerErrorKind::Unsupported) where the ledger does not list.
+    async fn unsettled(&self, query: &UnsettledQuery) -> Result<UnsettledPage, LedgerError> {
+        let _ = query;
+        Err(unsupported(self.name(), "list effects without an outcome"))
+    }
 
-    /// The arguments that were stored with the effect's first claim; `None` where none were.
+    /// The arguments that were stored with the effect's first claim; `None` where none were. By default refused.
     ///
     /// # Errors
-    /// [`LedgerError`].
-    async fn input(&self, id: &EffectId) -> Result<Option<Payload>, LedgerError>;
+    /// [`LedgerError`], of kind [`Unsupported`](LedgerErrorKind::Unsupported) where the ledger does not keep them.
+    async fn input(&self, id: &EffectId) -> Result<Option<Payload>, LedgerError> {
+        let _ = id;
+        Err(unsupported(self.name(), "give arguments back"))
+    }
 
     /// Forgets one batch of what is past its retention on the ledger's clock, as [`sweep`](sweep) says. Never touches an
     /// effect without an outcome. A batch is stored whole or not at all, is bounded in rows and bytes, and may be smaller than
