@@ -16,6 +16,8 @@ mod effects;
 mod hostile;
 #[path = "executor/life.rs"]
 mod life;
+#[path = "executor/listing.rs"]
+mod listing;
 #[path = "executor/operators.rs"]
 mod operators;
 #[path = "executor/outages.rs"]

@@ -80,8 +80,8 @@ use proc_macro::TokenStream;
 ///
 /// `reconcile(path)` names an `async fn` with the effect's own parameters that asks the provider and returns
 /// `Result<Found<T, E>, E>`. `resend` needs a `provider`, whose profile documents for how long it deduplicates.
-/// `transactional` is for effects that are SQL in the ledger's own database. No ledger offers that yet, and an executor refuses
-/// such an effect at its start; the word is kept so that it will mean nothing else.
+/// `transactional` is for effects that are SQL in the ledger's own database: the body runs it on `cx.transaction::<L>()`,
+/// where `L` is the ledger's type, and it commits together with the outcome.
 ///
 /// # Arguments
 ///

@@ -28,8 +28,8 @@ pub use descriptor::{Keying, RecoveryClass};
 pub use effectual_macros::{Failure, Fingerprint, Identity, effect};
 pub use error::{EffectError, ErrorKind, ProviderCalled};
 pub use executor::{
-    ConfigError, Drained, EffectScope, Executor, ExecutorBuilder, NodeExecution, NodeScope, Receipt,
-    Resolution, ResolveError, ResolveErrorKind, RunScope, TenantScope,
+    Census, ConfigError, Drained, EffectScope, Executor, ExecutorBuilder, Listing, NodeExecution, NodeScope,
+    Receipt, Resolution, ResolveError, ResolveErrorKind, RunScope, TenantScope,
 };
 pub use expansion::{Attached, Call};
 pub use failure::{Argument, Failure, Found, Nested, Never, OrFail, Outcome, Verdict};

@@ -13,8 +13,8 @@ use async_trait::async_trait;
 use effectual::{
     EffectId, Ledger, LedgerError, LedgerErrorKind,
     ledger::{
-        Change, Changed, Claim, ClaimRequest, EffectHistory, EffectTransaction, Owner, TransactionEnd,
-        Transactions,
+        Change, Changed, Claim, ClaimRequest, EffectHistory, EffectTransaction, Owner, Payload,
+        TransactionEnd, Transactions, UnsettledPage, UnsettledQuery,
     },
 };
 
@@ -80,6 +80,14 @@ impl Ledger for Losing {
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
         self.ledger.read(id).await
+    }
+
+    async fn unsettled(&self, query: &UnsettledQuery) -> Result<UnsettledPage, LedgerError> {
+        self.ledger.unsettled(query).await
+    }
+
+    async fn input(&self, id: &EffectId) -> Result<Option<Payload>, LedgerError> {
+        self.ledger.input(id).await
     }
 
     fn transactions(&self) -> Transactions {

@@ -22,6 +22,10 @@ pub mod providers {}
 #[doc = include_str!("ledgers.md")]
 pub mod ledgers {}
 
+/// Effects that are SQL in the ledger's own database.
+#[doc = include_str!("transactional.md")]
+pub mod transactional {}
+
 /// Ending a process without losing an effect.
 #[doc = include_str!("shutdown.md")]
 pub mod shutdown {}

@@ -158,8 +158,8 @@ impl ExecutorBuilder {
     /// [`ConfigError`], naming the fields: outside a Tokio runtime or in one without a timer, a retention under 14 days, a
     /// lease that leaves no room for a request, `resend` without a documented window, a profile of class `reconcile` without
     /// a provider to ask, two functions with one operation name, a profile that contradicts itself, a `#[secret]` argument
-    /// without a fingerprint key, a fingerprint key that is too short or given twice, `transactional`, which no ledger offers
-    /// yet.
+    /// without a fingerprint key, a fingerprint key that is too short or given twice, `transactional` on a ledger without
+    /// transactions or, on SQLite, with an attempt timeout over a third of the shortest lease.
     pub fn build(self) -> Result<Executor, ConfigError> {
         let runtime = Runtime::current().ok_or_else(|| {
             ConfigError(

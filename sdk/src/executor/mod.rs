@@ -13,6 +13,7 @@ mod erased;
 mod handle;
 mod held;
 mod identified;
+mod listing;
 mod look_up;
 mod perform;
 mod progress;
@@ -33,6 +34,7 @@ pub use self::{
 pub use self::{
     builder::ExecutorBuilder,
     handle::{Drained, Executor},
+    listing::{Census, Listing},
     receipt::Receipt,
     resolve::{Resolution, ResolveError, ResolveErrorKind},
     scope::{EffectScope, NodeExecution, NodeScope, RunScope, TenantScope},

@@ -18,6 +18,7 @@ pub mod retention;
 pub mod settling;
 mod support;
 pub mod takeover;
+pub mod transactions;
 pub mod unsettled;
 
 use std::{pin::Pin, sync::Arc};
@@ -168,6 +169,14 @@ rules! {
         a_tombstone_is_kept_for_as_long_as_is_said,
         one_effect_is_forgotten_before_its_time,
         sweeps_and_claims_at_once_disturb_nobody,
+    }
+    transactions {
+        what_was_not_committed_is_performed_by_the_next_claim,
+        a_transactional_attempt_adds_no_doubt_and_ends_none,
+        a_label_leaves_a_transactional_claim_as_it_is,
+        a_settle_in_a_transaction_is_the_outcome,
+        a_stale_settle_in_a_transaction_leaves_nothing,
+        a_transaction_that_is_not_settled_leaves_nothing,
     }
     concurrency {
         of_64_claims_at_once_one_wins,
