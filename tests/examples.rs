@@ -33,6 +33,11 @@ fn crash_and_resume() {
 }
 
 #[test]
+fn kill_me() {
+    runs_as_written("kill_me", &[&[], &[]]);
+}
+
+#[test]
 fn operator_and_node() {
     runs_as_written("operator_and_node", &[&["--fresh"], &[]]);
 }

@@ -13,6 +13,8 @@ mod dropped;
 #[path = "executor/effects.rs"]
 #[allow(dead_code, reason = "shared with the tests of the executor, which need all of it")]
 mod effects;
+#[path = "field_cases/gone.rs"]
+mod gone;
 #[path = "field_cases/identity.rs"]
 mod identity;
 #[path = "field_cases/killed.rs"]

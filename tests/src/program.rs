@@ -100,6 +100,7 @@ fn plain(text: &str) -> String {
 fn plain_word(word: &str) -> &str {
     let hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
     match word {
+        _ if word.strip_suffix("ms").is_some_and(|time| time.parse::<u64>().is_ok()) => "<time>",
         _ if word.len() == 64 && hex(word) => "<digest>",
         _ if word.len() == 36 && word.split('-').map(str::len).eq([8, 4, 4, 4, 12]) => "<key>",
         _ if word.starts_with("ch_") && word.len() > 10 => "<charge>",
