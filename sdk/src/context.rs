@@ -1,5 +1,8 @@
 //! What a body sees of its effect.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     sync::{
         Arc, Mutex, PoisonError,

@@ -13,6 +13,8 @@ mod memory;
 mod names;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+#[cfg(test)]
+mod protocol_model;
 pub mod record;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
