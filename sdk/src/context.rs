@@ -1,5 +1,7 @@
 //! What a body sees of its effect.
 
+#[cfg(test)]
+mod tests;
 mod transaction;
 
 use std::{

@@ -14,6 +14,8 @@ mod memory;
 mod names;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+#[cfg(test)]
+mod protocol_model;
 pub mod record;
 pub mod resolution;
 #[cfg(feature = "sqlite")]

@@ -221,7 +221,10 @@ impl Kind {
             Self::Asked => Box::pin(sim_asked(scope, order, amount, remote)),
             Self::Hold => Box::pin(sim_hold(scope, order, amount, remote)),
             Self::Rerun => Box::pin(sim_rerun(scope, order, amount, remote)),
-            Self::Accepted => Box::pin(sim_accepted(scope, order, amount, remote)),
+            Self::Accepted => {
+                let call = sim_accepted(scope, order, amount, remote.clone());
+                Box::pin(async move { call.await.inspect_err(|error| remote.check_end(error.kind())) })
+            }
             Self::Attached => {
                 let scope = scope.clone();
                 Box::pin(async move { sim_attached(&scope, order, amount, &remote).await })

@@ -2,7 +2,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -14,7 +17,7 @@ use super::{
     scheduler::{PlannedPanic, WORLD},
     world::{ATTEMPT_TIMEOUT, World},
 };
-use crate::{EffectContext, EffectId, Failure, Found, SendRefused, Verdict, clock};
+use crate::{EffectContext, EffectId, ErrorKind, Failure, Found, SendRefused, Verdict, clock};
 
 /// For how long the deduplicating provider remembers a key.
 pub(super) const WINDOW: Duration = Duration::from_secs(6);
@@ -77,10 +80,13 @@ pub(super) enum Promise {
     Nothing,
 }
 
+/// Made for one call; clones, one an attempt, share everything.
 #[derive(Clone)]
 pub(super) struct Provider {
     world: Arc<World>,
     promise: Promise,
+    /// Whether this call's own attempt stored a handle.
+    handle_stored: Arc<AtomicBool>,
 }
 
 /// Everything that the providers of a world did.
@@ -144,7 +150,7 @@ const FAULTS: [Act; 14] = [
 
 impl Provider {
     pub(super) fn new(world: &Arc<World>, promise: Promise) -> Self {
-        Self { world: world.clone(), promise }
+        Self { world: world.clone(), promise, handle_stored: Arc::default() }
     }
 
     /// Sends a request as an adapter does: with the key, under a permit.
@@ -257,8 +263,21 @@ impl Provider {
         }
         if cx.accepted("job", Duration::from_millis(50)).await.is_ok() {
             self.world.books.inner().entry(cx.effect_id().clone()).or_default().handle = true;
+            self.handle_stored.store(true, Ordering::Relaxed);
+            if self.world.fault(300) {
+                // Whatever a body says, the provider works on it.
+                return Err(Trouble::NoConnection);
+            }
         }
         Err(Trouble::Lost)
+    }
+
+    /// An accepted effect is never said not to have been performed.
+    pub(super) fn check_end(&self, kind: ErrorKind) {
+        let denied = matches!(kind, ErrorKind::Failed | ErrorKind::RetryLater);
+        if denied && self.handle_stored.load(Ordering::Relaxed) {
+            self.world.watch.violated("accepted, and said not to have been performed");
+        }
     }
 }
 
