@@ -15,6 +15,8 @@ mod names;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 pub mod record;
+#[cfg(feature = "tower")]
+pub mod requests;
 pub mod resolution;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;

@@ -1,0 +1,7 @@
+//! The `Idempotency-Key` layer under axum, over real sockets, on every store.
+
+mod client;
+mod support;
+
+mod answers;
+mod keys;
