@@ -11,6 +11,7 @@ use axum::{
 };
 use bytes::Bytes;
 use effectual::idempotency_key::{ErrorCode, Streamed};
+use effectual_tests::wait;
 use http_body::Frame;
 use tokio::sync::mpsc;
 
@@ -232,8 +233,9 @@ async fn a_body_that_does_not_end_in_time_is_a_stream(store: Store) {
     let to = serve(app.layer(layer)).await;
     let request = post("/runs", "{}").key(&fresh_key());
     let first = request.start(to).await;
-    // The first is answered while its body goes on, so that its record says so by now or soon.
-    let again = effectual_tests::wait::for_value(Duration::from_secs(20), async || {
+    wait::until("the first to run", Duration::from_secs(20), async || runs.count() == 1).await;
+    // It is answered while its body goes on, so that its record says so by now or soon.
+    let again = wait::for_value(Duration::from_secs(20), async || {
         let again = request.send(to).await;
         (again.code() != "idempotency_in_flight").then_some(again)
     });

@@ -4,4 +4,7 @@ mod client;
 mod support;
 
 mod answers;
+mod hostile;
 mod keys;
+mod outages;
+mod races;
