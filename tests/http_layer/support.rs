@@ -33,7 +33,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    fn new(requests: impl RequestStore, keep: impl Any + Send + Sync) -> Self {
+    pub(crate) fn new(requests: impl RequestStore, keep: impl Any + Send + Sync) -> Self {
         Self { requests: Arc::new(requests), _keep: Arc::new(keep) }
     }
 
