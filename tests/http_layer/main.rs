@@ -10,4 +10,5 @@ mod hostile;
 mod keys;
 mod outages;
 mod races;
+mod stores;
 mod transactions;
