@@ -27,7 +27,7 @@ const TABLES: [&str; 6] = [
 ];
 
 /// The types of the tables' columns and rows.
-pub(super) const DOMAINS: [&str; 12] = [
+pub(super) const DOMAINS: [&str; 13] = [
     "effectual_ordinal",
     "effectual_half",
     "effectual_digest",
@@ -40,6 +40,7 @@ pub(super) const DOMAINS: [&str; 12] = [
     "effectual_effect",
     "effectual_request_state",
     "effectual_request_absence",
+    "effectual_request",
 ];
 
 /// The transaction-level advisory lock under which one process at a time migrates: "effectua" in ASCII. It ends with
