@@ -95,7 +95,7 @@ pub(crate) fn has_timer() -> bool {
 }
 
 /// What `work` gives, unless `limit` passes first: then it is dropped.
-#[cfg(feature = "postgres")]
+#[cfg(any(feature = "postgres", feature = "tower"))]
 pub(crate) async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Option<T> {
     tokio::time::timeout(limit, work).await.ok()
 }

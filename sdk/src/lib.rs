@@ -12,6 +12,8 @@ mod error;
 pub mod executor;
 mod expansion;
 mod failure;
+#[cfg(feature = "tower")]
+pub mod idempotency_key;
 pub mod identity;
 pub mod ledger;
 pub mod provider;

@@ -84,3 +84,43 @@ pub(crate) fn not_closed_cleanly(error: &dyn std::error::Error) {
 pub(crate) fn checkpoint_failed(error: &dyn std::error::Error) {
     tracing::debug!(target: TARGET, { ledger.error = %error }, "a checkpoint failed and will be tried again");
 }
+
+/// The span of a request with an idempotency key.
+#[cfg(feature = "tower")]
+pub const REQUEST_SPAN: &str = "idempotency.request";
+
+/// The span of a request with a key: neither the key nor anything that stands for it.
+#[cfg(feature = "tower")]
+pub(crate) fn request_span() -> tracing::Span {
+    tracing::info_span!(target: TARGET, REQUEST_SPAN, idempotency.result = tracing::field::Empty)
+}
+
+/// How a request with a key ended, in the current span: `executed`, `replayed`, or the code of a refusal.
+#[cfg(feature = "tower")]
+pub(crate) fn request_ended(result: &'static str) {
+    tracing::Span::current().record("idempotency.result", result);
+}
+
+/// The store of request records did not answer.
+#[cfg(feature = "tower")]
+pub(crate) fn request_store_failed(doing: &'static str, error: &crate::LedgerError) {
+    tracing::warn!(target: TARGET, { ledger.doing = doing, ledger.error_kind = ?error.kind() }, "the store of request records did not answer");
+}
+
+/// An answer was given that is not on record.
+#[cfg(feature = "tower")]
+pub(crate) fn request_not_recorded(error: &crate::LedgerError) {
+    tracing::error!(target: TARGET, { ledger.error_kind = ?error.kind() }, "an answer was given and could not be recorded; the same key runs again once its lease has ended");
+}
+
+/// A record could not be renewed, or is another's.
+#[cfg(feature = "tower")]
+pub(crate) fn request_lost() {
+    tracing::warn!(target: TARGET, "a request's record could not be renewed; its handler is stopped");
+}
+
+/// A request with a key has no tenant.
+#[cfg(feature = "tower")]
+pub(crate) fn request_without_tenant() {
+    tracing::error!(target: TARGET, "a request with an idempotency key has no tenant and was refused; mount the layer inside of the authentication");
+}

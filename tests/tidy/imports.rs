@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::files::{self, File, code};
 
 /// What each room of the crate may name. A room is the first folder or file below `sdk/src`.
-const ROOMS: [(&str, &[&str]); 15] = [
+const ROOMS: [(&str, &[&str]); 16] = [
     // Tests can put a simulated machine in the place of the real one.
     ("clock", &["environment"]),
     ("identity", &[]),
@@ -22,6 +22,7 @@ const ROOMS: [(&str, &[&str]); 15] = [
     // An embedded ledger has only the log to tell of its file's trouble; `telemetry` in turn names errors and ids only.
     ("ledger", &["clock", "descriptor", "identity", "telemetry"]),
     ("retention", &["clock", "ledger", "telemetry"]),
+    ("idempotency_key", &["clock", "identity", "ledger", "telemetry"]),
     ("context", &["clock", "executor", "identity", "ledger", "provider"]),
     (
         "executor",

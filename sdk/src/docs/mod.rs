@@ -30,6 +30,11 @@ pub mod transactional {}
 #[doc = include_str!("shutdown.md")]
 pub mod shutdown {}
 
+/// The caller's side: requests that are sent again under one idempotency key.
+#[cfg(feature = "tower")]
+#[doc = include_str!("http.md")]
+pub mod http {}
+
 /// Errors and what to do, spans and events, escaped effects.
 #[doc = include_str!("operations.md")]
 pub mod operations {}

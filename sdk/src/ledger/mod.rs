@@ -17,6 +17,8 @@ pub mod postgres;
 #[cfg(test)]
 mod protocol_model;
 pub mod record;
+#[cfg(feature = "tower")]
+pub mod requests;
 pub mod resolution;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;

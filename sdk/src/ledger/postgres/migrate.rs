@@ -10,17 +10,24 @@ use super::{
 };
 use crate::ledger::{LedgerError, LedgerErrorKind};
 
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("../../../migrations/postgres/0001_effects.sql"),
     include_str!("../../../migrations/postgres/0002_unsettled.sql"),
     include_str!("../../../migrations/postgres/0003_retention.sql"),
+    include_str!("../../../migrations/postgres/0004_requests.sql"),
 ];
 
-const TABLES: [&str; 5] =
-    ["effectual_effects", "effectual_attempts", "effectual_touches", "effectual_evidence", "effectual_audit"];
+const TABLES: [&str; 6] = [
+    "effectual_effects",
+    "effectual_attempts",
+    "effectual_touches",
+    "effectual_evidence",
+    "effectual_audit",
+    "effectual_requests",
+];
 
 /// The types of the tables' columns and rows.
-pub(super) const DOMAINS: [&str; 10] = [
+pub(super) const DOMAINS: [&str; 13] = [
     "effectual_ordinal",
     "effectual_half",
     "effectual_digest",
@@ -31,6 +38,9 @@ pub(super) const DOMAINS: [&str; 10] = [
     "effectual_outcome",
     "effectual_absence",
     "effectual_effect",
+    "effectual_request_state",
+    "effectual_request_absence",
+    "effectual_request",
 ];
 
 /// The transaction-level advisory lock under which one process at a time migrates: "effectua" in ASCII. It ends with
@@ -232,7 +242,8 @@ async fn refuse_unprivileged(connection: &mut PgConnection, target: &Target) -> 
     for table in TABLES {
         let may_write: bool = sqlx::query_scalar(
             "SELECT has_table_privilege($1, 'SELECT') AND has_table_privilege($1, 'INSERT')
-                AND ($1 <> 'effectual_effects' OR has_table_privilege($1, 'UPDATE'))",
+                AND ($1 NOT IN ('effectual_effects', 'effectual_requests') OR has_table_privilege($1, 'UPDATE'))
+                AND ($1 <> 'effectual_requests' OR has_table_privilege($1, 'DELETE'))",
         )
         .bind(table)
         .persistent(false)
@@ -241,7 +252,7 @@ async fn refuse_unprivileged(connection: &mut PgConnection, target: &Target) -> 
         .map_err(failed(target))?;
         if !may_write {
             let why = format!(
-                "this user may not write `{table}`; grant SELECT, INSERT and UPDATE on the ledger's tables"
+                "this user may not write `{table}`; grant SELECT, INSERT and UPDATE on the ledger's tables, and DELETE on `effectual_requests`"
             );
             return Err(refused(LedgerErrorKind::ReadOnly, target, &why));
         }

@@ -21,6 +21,8 @@ mod listen;
 mod migrate;
 mod pass;
 mod reader;
+#[cfg(feature = "tower")]
+mod requests;
 mod round;
 mod session;
 mod signals;
@@ -47,6 +49,8 @@ use tokio::{
 };
 
 pub use self::builder::PostgresLedgerBuilder;
+#[cfg(feature = "tower")]
+pub use self::requests::PostgresRequests;
 use self::{
     connect::{Connector, Link, Target},
     reader::Request,
@@ -75,8 +79,10 @@ const TRANSACTIONS_MAX: usize = 256;
 /// Every commit is durable, whatever the database's `synchronous_commit` says. Dropping the ledger ends its connections
 /// once what was handed in is stored; [`close`](Ledger::close) waits for that.
 pub struct PostgresLedger {
-    handles: Mutex<Option<Handles>>,
+    handles: Arc<Mutex<Option<Handles>>>,
     target: Target,
+    #[cfg(feature = "tower")]
+    place: super::requests::Place,
     /// Who waits for whom; `None` where nobody tells.
     signals: Option<Arc<Signals>>,
     /// Closes when the ledger's thread ends.
@@ -90,6 +96,8 @@ struct Handles {
     reads: mpsc::Sender<Request>,
     sweeps: mpsc::Sender<sweep::Request>,
     transactions: mpsc::Sender<begin::Wanted>,
+    #[cfg(feature = "tower")]
+    requests: requests::Queue,
 }
 
 impl std::fmt::Debug for PostgresLedger {
@@ -119,8 +127,15 @@ impl PostgresLedger {
 
     async fn start(connector: Connector, writers: usize) -> Result<Self, LedgerError> {
         let target = connector.target.clone();
+        #[cfg(feature = "tower")]
+        let place = super::requests::Place {
+            schema: connector.schema.as_deref().map(Into::into),
+            clock_offset_ms: connector.offset_ms,
+        };
+        #[cfg(feature = "tower")]
+        let (requests, requested) = requests::queue();
         let (queue, intake) = queue();
-        let (reads, requests) = mpsc::channel(READS_MAX);
+        let (reads, read) = mpsc::channel(READS_MAX);
         let (sweeps, to_sweep) = mpsc::channel(SWEEPS_MAX);
         let (transactions, wanted) = mpsc::channel(TRANSACTIONS_MAX);
         let (opened, opening) = oneshot::channel();
@@ -131,10 +146,12 @@ impl PostgresLedger {
             writers,
             intake,
             reads: reads.downgrade(),
-            requests,
+            read,
             to_sweep,
             wanted,
             signals: signals.clone(),
+            #[cfg(feature = "tower")]
+            requested,
         };
         let run = move || {
             work.run(opened);
@@ -146,12 +163,34 @@ impl PostgresLedger {
         };
         std::thread::Builder::new().name("effectual-postgres".into()).spawn(run).map_err(no_thread)?;
         opening.await.unwrap_or_else(|_| Err(closed(&target)))?;
+        let handles = Handles {
+            queue,
+            reads,
+            sweeps,
+            transactions,
+            #[cfg(feature = "tower")]
+            requests,
+        };
         Ok(Self {
-            handles: Mutex::new(Some(Handles { queue, reads, sweeps, transactions })),
+            handles: Arc::new(Mutex::new(Some(handles))),
             target,
+            #[cfg(feature = "tower")]
+            place,
             signals,
             ended,
         })
+    }
+
+    /// The records of callers' requests in the same database, for an
+    /// [`IdempotencyKeyLayer`](crate::idempotency_key::IdempotencyKeyLayer): a table of their own, apart from the effects.
+    #[cfg(feature = "tower")]
+    #[must_use]
+    pub fn requests(&self) -> PostgresRequests {
+        PostgresRequests {
+            handles: Arc::clone(&self.handles),
+            target: self.target.clone(),
+            place: self.place.clone(),
+        }
     }
 
     async fn ask_sweeper<T>(
@@ -193,10 +232,12 @@ struct Work {
     writers: usize,
     intake: Intake,
     reads: mpsc::WeakSender<Request>,
-    requests: mpsc::Receiver<Request>,
+    read: mpsc::Receiver<Request>,
     to_sweep: mpsc::Receiver<sweep::Request>,
     wanted: mpsc::Receiver<begin::Wanted>,
     signals: Option<Arc<Signals>>,
+    #[cfg(feature = "tower")]
+    requested: requests::Intake,
 }
 
 impl Work {
@@ -236,8 +277,15 @@ impl Work {
         drop(reads);
         let tells = self.signals.clone().map(|signals| (signals, self.reads));
         tasks.spawn(begin::serve(self.connector.clone(), tells, self.wanted));
-        tasks.spawn(reader::serve(self.connector.clone(), self.requests));
+        tasks.spawn(reader::serve(self.connector.clone(), self.read));
         tasks.spawn(sweep::serve(self.connector.clone(), self.to_sweep));
+        #[cfg(feature = "tower")]
+        {
+            let requested = Arc::new(tokio::sync::Mutex::new(self.requested));
+            for _ in 0..requests::CONNECTIONS {
+                tasks.spawn(requests::serve(self.connector.clone(), Arc::clone(&requested)));
+            }
+        }
         let done = async { while tasks.join_next().await.is_some() {} };
         match &self.signals {
             None => done.await,

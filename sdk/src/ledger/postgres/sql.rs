@@ -165,7 +165,7 @@ fn value(column: &Column, from: &str) -> String {
     if column.is_time { resolved_sql(&value) } else { value }
 }
 
-fn clock() -> String {
+pub(super) fn clock() -> String {
     const DURABLE: &str = "set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
          WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)";
     format!("WITH clock AS MATERIALIZED (SELECT {NOW} + $1::bigint AS ms, {DURABLE} AS durable)")

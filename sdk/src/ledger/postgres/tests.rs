@@ -176,7 +176,10 @@ fn a_first_claim_sets_no_column_of_later() {
 /// Every column of the schema is one that the statements know, or one of those named here.
 #[test]
 fn the_tables_are_those_of_the_schema() {
-    const SCHEMA: &str = include_str!("../../../migrations/postgres/0001_effects.sql");
+    const SCHEMA: &str = concat!(
+        include_str!("../../../migrations/postgres/0001_effects.sql"),
+        include_str!("../../../migrations/postgres/0004_requests.sql")
+    );
     let elsewhere = ["seq"];
     let tables: [(&str, &[Column]); 4] = [
         ("effectual_effects", EffectRow::COLUMNS),

@@ -9,10 +9,11 @@ use crate::ledger::LedgerErrorKind;
 const APPLICATION_ID: i64 = 0x6566_666c;
 
 /// The schema's versions, oldest first; version n is the n-th.
-pub(super) const MIGRATIONS: [&str; 3] = [
+pub(super) const MIGRATIONS: [&str; 4] = [
     include_str!("../../../migrations/sqlite/0001_effects.sql"),
     include_str!("../../../migrations/sqlite/0002_unsettled.sql"),
     include_str!("../../../migrations/sqlite/0003_retention.sql"),
+    include_str!("../../../migrations/sqlite/0004_requests.sql"),
 ];
 
 /// The version that this library reads and writes.

@@ -13,6 +13,8 @@ mod judging;
 mod migrate;
 mod open;
 mod read;
+#[cfg(feature = "tower")]
+mod requests;
 mod row;
 mod settings;
 mod sweep;
@@ -30,6 +32,8 @@ use std::{
 use async_trait::async_trait;
 use tokio::sync::watch;
 
+#[cfg(feature = "tower")]
+pub use self::requests::SqliteRequests;
 pub use self::settings::SqliteLedgerBuilder;
 use super::{
     By, Change, Changed, Claim, ClaimRequest, EffectHistory, EffectTransaction, Forgot, Ledger, LedgerError,
@@ -50,6 +54,8 @@ pub struct SqliteLedger {
 
 struct Inner {
     path: PathBuf,
+    #[cfg(feature = "tower")]
+    clock_offset_ms: i64,
     /// Absent once the ledger is closed.
     ends: Mutex<Option<Ends>>,
     /// Its sender goes when the thread has stored everything and closed the file.
@@ -63,6 +69,8 @@ struct Ends {
     reads: read::Reads,
     sweeps: sweep::Sweeps,
     opener: begin::Opener,
+    #[cfg(feature = "tower")]
+    requests: requests::Queue,
 }
 
 impl SqliteLedger {
@@ -90,6 +98,14 @@ impl SqliteLedger {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.inner.path
+    }
+
+    /// The records of callers' requests in the same file, for an
+    /// [`IdempotencyKeyLayer`](crate::idempotency_key::IdempotencyKeyLayer): a table of their own, apart from the effects.
+    #[cfg(feature = "tower")]
+    #[must_use]
+    pub fn requests(&self) -> SqliteRequests {
+        SqliteRequests::new(self.clone())
     }
 
     fn ends(&self) -> Result<Ends, LedgerError> {

@@ -44,7 +44,7 @@ impl<'r> Columns<'r> {
         self.row.try_get(index).map_err(|_| unreadable("a column has another type than the schema says"))
     }
 
-    fn bytes<const N: usize>(&mut self) -> Result<Option<[u8; N]>, LedgerError> {
+    pub(super) fn bytes<const N: usize>(&mut self) -> Result<Option<[u8; N]>, LedgerError> {
         let bytes: Option<&[u8]> = self.get()?;
         bytes
             .map(|bytes| bytes.try_into().map_err(|_| unreadable("a digest or token has another length")))
@@ -52,7 +52,7 @@ impl<'r> Columns<'r> {
     }
 
     /// A column that is read back by `parse`.
-    fn parsed<T>(
+    pub(super) fn parsed<T>(
         &mut self,
         what: &'static str,
         parse: impl Fn(&str) -> Option<T>,
@@ -67,7 +67,7 @@ pub(super) fn unreadable(what: &'static str) -> LedgerError {
     LedgerError::new(LedgerErrorKind::Corrupt, format!("a stored row cannot be read: {what}"))
 }
 
-fn needed<T>(value: Option<T>) -> Result<T, LedgerError> {
+pub(super) fn needed<T>(value: Option<T>) -> Result<T, LedgerError> {
     value.ok_or_else(|| unreadable("a column that is never null is null"))
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Settings {
     pub(super) path: PathBuf,
     pub(super) create: bool,
     pub(super) busy_patience: Duration,
-    clock_offset_ms: i64,
+    pub(super) clock_offset_ms: i64,
     max_pages: Option<u32>,
 }
 

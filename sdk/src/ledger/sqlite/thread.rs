@@ -43,17 +43,40 @@ async fn live(settings: Arc<Settings>, opened: oneshot::Sender<Result<SqliteLedg
     let (queue, intake) = writer::queue();
     let (reads, asked) = read::queue();
     let (sweeps, asked_to_sweep) = sweep::queue();
+    #[cfg(feature = "tower")]
+    let (requests, requested) = super::requests::queue();
     let (done, ended) = watch::channel(());
     let opener = Opener {
         settings: Arc::clone(&settings),
         statements: Arc::new(Statements::new()),
         progress: Arc::default(),
     };
-    let ends = Mutex::new(Some(Ends { queue, reads, sweeps, opener: opener.clone() }));
-    let ledger = SqliteLedger { inner: Arc::new(Inner { path: settings.path.clone(), ends, ended }) };
+    let ends = Mutex::new(Some(Ends {
+        queue,
+        reads,
+        sweeps,
+        opener: opener.clone(),
+        #[cfg(feature = "tower")]
+        requests,
+    }));
+    let ledger = SqliteLedger {
+        inner: Arc::new(Inner {
+            path: settings.path.clone(),
+            #[cfg(feature = "tower")]
+            clock_offset_ms: settings.clock_offset_ms,
+            ends,
+            ended,
+        }),
+    };
     // Where nobody waits any more the ledger is dropped here, and what follows ends at once.
     drop(opened.send(Ok(ledger)));
-    serve(opener, conn, &intake, asked, asked_to_sweep).await;
+    #[cfg(feature = "tower")]
+    let beside = super::requests::serve(settings, Arc::clone(&opener.progress), requested);
+    let effects = serve(opener, conn, &intake, asked, asked_to_sweep);
+    #[cfg(feature = "tower")]
+    tokio::join!(effects, beside);
+    #[cfg(not(feature = "tower"))]
+    effects.await;
     drop(done);
 }
 
