@@ -6,7 +6,7 @@
 #![allow(dead_code)]
 
 use effectual::__private::{Registered, inventory};
-use effectual::{EffectContext, Found, Keying, Never, effect};
+use effectual::{EffectContext, Found, Keying, Never, Polled, effect};
 
 mod world;
 
@@ -83,6 +83,20 @@ with_each! {
     [retry(attempts = 3)] [attached] [crate = ::effectual]
 }
 
+// `attached` goes with neither.
+with_each! {
+    [durable]
+    [operation = "pinned"] [version = 3] [provider = Bank] [attempt_timeout = "1s"] [lease = "60s"] [wait = "0s"]
+    [retry(attempts = 3)] [crate = ::effectual] [on_unknown = hold] [on_unknown = rerun]
+    [on_unknown = reconcile(found)] [poll = asked]
+}
+with_each! {
+    [poll = asked]
+    [operation = "pinned"] [version = 3] [provider = Bank] [attempt_timeout = "1s"] [lease = "60s"] [wait = "0s"]
+    [retry(attempts = 3)] [crate = ::effectual] [on_unknown = hold] [on_unknown = rerun]
+    [on_unknown = reconcile(found)]
+}
+
 pairs! { @retry
     [attempts = 3] [base = "1s"] [max = "2s"] [elapsed = "3s"]
 }
@@ -91,11 +105,15 @@ async fn found(_cx: &EffectContext, order_id: u64) -> Result<Found<u64, Never>, 
     Ok(Found::Done(order_id))
 }
 
+async fn asked(_cx: &EffectContext, _handle: &str, order_id: u64) -> Result<Polled<u64, Never>, Never> {
+    Ok(Polled::Done(order_id))
+}
+
 #[test]
 fn every_pair_registers() {
     let count = |keying| {
         inventory::iter::<Registered>.into_iter().filter(|registered| registered.0.keying == keying).count()
     };
-    let pairs = 10 * 9 / 2 + 3 * 9 + 8 + 4 * 3 / 2;
+    let pairs = 10 * 9 / 2 + 3 * 9 + 8 + 12 + 11 + 4 * 3 / 2;
     assert_eq!((count(Keying::BusinessIdentity), count(Keying::ActivityRecipe)), (pairs, pairs));
 }

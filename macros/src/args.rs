@@ -16,11 +16,13 @@ const EFFECT: Grammar = Grammar {
         "version",
         "provider",
         "on_unknown",
+        "poll",
         "attempt_timeout",
         "lease",
         "wait",
         "retry",
         "attached",
+        "durable",
         "crate",
     ],
 };
@@ -64,12 +66,16 @@ pub(crate) struct Args {
     pub(crate) version: Option<u32>,
     pub(crate) provider: Option<Type>,
     pub(crate) on_unknown: Option<OnUnknown>,
+    /// The function that asks by the handle of an accepted effect.
+    pub(crate) poll: Option<Path>,
     pub(crate) attempt_timeout: Option<Millis>,
     pub(crate) lease: Option<Millis>,
     pub(crate) wait: Option<Millis>,
     pub(crate) retry: Retry,
     /// The body borrows, and runs in the caller's task.
     pub(crate) attached: bool,
+    /// The arguments are stored with the first claim: the word, for messages.
+    pub(crate) durable: Option<Ident>,
     /// Where the crate is: `::effectual` unless `crate = path` says otherwise.
     pub(crate) krate: Path,
 }
@@ -94,11 +100,13 @@ impl Args {
             version: None,
             provider: None,
             on_unknown: None,
+            poll: None,
             attempt_timeout: None,
             lease: None,
             wait: None,
             retry: Retry::default(),
             attached: false,
+            durable: None,
             krate: parse_quote!(::effectual),
         }
     }
@@ -116,6 +124,7 @@ impl Args {
             "version" => self.version = Some(from_one(name, input)?),
             "provider" => self.provider = Some(assigned(name, "Type", input)?),
             "on_unknown" => self.on_unknown = Some(on_unknown(name, input)?),
+            "poll" => self.poll = Some(assigned(name, "path::to::poll", input)?),
             "attempt_timeout" => {
                 self.attempt_timeout = Some(duration::read(name, "10s", Zero::Refused, input)?)
             }
@@ -123,6 +132,7 @@ impl Args {
             "wait" => self.wait = Some(duration::read(name, "5s", Zero::Allowed, input)?),
             "retry" => self.retry.read_options(name, input, errors)?,
             "attached" => self.attached = flag(name, input)?,
+            "durable" => self.durable = flag(name, input)?.then(|| name.clone()),
             "crate" => self.krate = assigned(name, "::path::to::effectual", input)?,
             _ => {}
         }

@@ -66,6 +66,7 @@ use proc_macro::TokenStream;
 /// | `version` | the key schema's version, from 1; raise it with `#[key(since = …)]` or `#[key(until = …)]`, since alone it makes every identity a new one | `1` |
 /// | `provider` | a type with `Provider` | none |
 /// | `on_unknown` | what an unknown outcome leads to: `resend`, `reconcile(path)`, `transactional`, `hold`, `rerun` | the provider's class, else `hold` |
+/// | `poll` | the path of the function that asks by the handle of an accepted effect | the provider's `poll` |
 /// | `attempt_timeout` | how long one attempt may take: a duration | the executor's |
 /// | `lease` | how long a claim holds without a renewal: a duration, longer than `attempt_timeout` | the executor's |
 /// | `wait` | how long a caller waits for another one's attempt: a duration, `"0s"` for not at all | the executor's |
@@ -73,6 +74,7 @@ use proc_macro::TokenStream;
 /// | `retry(base = …, max = …)` | the first backoff and the longest: durations | the executor's |
 /// | `retry(elapsed = …)` | how long one call goes on starting attempts: a duration | the executor's |
 /// | `attached` | no value: the body may borrow, and runs in the caller's task | a task of its own |
+/// | `durable` | no value: the arguments are stored, and the effect is finished without its caller | only its caller performs it |
 /// | `crate` | the path of the crate, where it is renamed | `::effectual` |
 ///
 /// A duration is text of a whole number and a unit, `ms`, `s`, `m`, `h` or `d`, as in `"250ms"`: above zero but for
@@ -175,6 +177,49 @@ use proc_macro::TokenStream;
 /// stored outcome are as always, but a caller that drops the call takes the body with it: the attempt is then *released* if its
 /// body was never polled, and *escaped* if it was. So do not put such a call into a `select!` or a timeout that is shorter than
 /// `attempt_timeout`, and poll it once it is made: a call that is kept and not polled keeps its claim.
+///
+/// # Effects that the provider accepts and works on
+///
+/// `poll = path` names an `async fn` that takes the handle, as `&str`, between the context and the effect's own parameters, and
+/// returns `Result<Polled<T, E>, E>`. Once the body has stored a handle with `cx.accepted(…)`, nothing is submitted again, and
+/// the call asks by that handle until the job ends or its time is over.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use effectual::{EffectContext, Never, Polled, effect};
+/// #[effect(keying = business_identity, on_unknown = hold, poll = exported)]
+/// async fn export(cx: &EffectContext, #[key] month: u32) -> effectual::Result<String, Never> {
+///     # let submit = |month: u32, key: &str| format!("job-{month}-{key}");
+///     let job = submit(month, cx.idempotency_key());
+///     cx.accepted(job, Duration::from_secs(5)).await.map_err(|_| ()).ok();
+///     std::future::pending().await
+/// }
+///
+/// async fn exported(cx: &EffectContext, job: &str, month: u32) -> Result<Polled<String, Never>, Never> {
+///     let _ = (cx.effect_id(), month);
+///     Ok(Polled::Done(format!("{job}.csv")))
+/// }
+/// ```
+///
+/// # Effects that are finished without their caller
+///
+/// With `durable` the arguments that are not skipped are stored with the first claim; they have `Serialize` and `DeserializeOwned`.
+/// The executor's recovery then finishes the effect although its caller never comes back, in whichever process knows the
+/// operation. What skipped arguments are there, the executor is given at its start with `.resource(…)`, one for each type.
+///
+/// ```
+/// # use effectual::{EffectContext, Never, effect};
+/// # #[derive(Clone)]
+/// # struct Mailer;
+/// #[effect(keying = business_identity, on_unknown = hold, durable)]
+/// async fn remind(cx: &EffectContext, #[key] order_id: u64, #[skip] mailer: Mailer) -> effectual::Result<u64, Never> {
+///     # let _ = (mailer, cx.idempotency_key());
+///     Ok(order_id)
+/// }
+/// ```
+///
+/// Such an effect is a free function without type parameters, and not `attached`. The page `effectual::docs::recovery` has the
+/// rest.
 ///
 /// # Other attributes
 ///

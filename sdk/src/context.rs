@@ -198,9 +198,10 @@ impl EffectContext {
     }
 
     /// Stores the handle of an action that the provider accepted and has not finished (a job, batch or resource id),
-    /// before it returns. From then on nothing is submitted again, and every caller gets the handle. `poll_after` is when
-    /// it is worth asking, from now. The body then returns any unknown error: the caller gets
-    /// [`ErrorKind::Accepted`](crate::ErrorKind::Accepted). The library does not poll the handle yet.
+    /// before it returns. From then on nothing is submitted again. `poll_after` is when it is worth asking, from now. The body
+    /// then returns any unknown error, and the call asks by the handle, with `poll = path` or
+    /// [`Provider::poll`](crate::Provider::poll), until the job ends or its time is over; then, or where there is nothing to ask
+    /// with, the caller gets [`ErrorKind::Accepted`](crate::ErrorKind::Accepted).
     ///
     /// # Errors
     /// [`LedgerError`]: the handle was not stored. Return an unknown end.

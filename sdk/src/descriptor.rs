@@ -116,6 +116,8 @@ pub struct Descriptor {
     pub secret: bool,
     /// Whether the body runs in the caller's task.
     pub attached: bool,
+    /// Whether the arguments are stored with the first claim, so that the effect can be finished without its caller.
+    pub durable: bool,
     /// `module::path (file:line)` of the function, for messages.
     pub location: &'static str,
 }
@@ -136,6 +138,7 @@ impl Descriptor {
             retry: RetryOptions { attempts_max: None, base: None, delay_max: None, elapsed_max: None },
             secret: false,
             attached: false,
+            durable: false,
             location,
         }
     }
@@ -212,6 +215,12 @@ impl Descriptor {
     #[must_use]
     pub const fn attached(mut self) -> Self {
         self.attached = true;
+        self
+    }
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn durable(mut self) -> Self {
+        self.durable = true;
         self
     }
 }

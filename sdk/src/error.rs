@@ -26,8 +26,8 @@ pub enum ErrorKind {
     /// under `resend` past its window without a look-up, no call does: see
     /// [what to do](crate::docs::operations#an-escaped-effect).
     Escaped,
-    /// The provider accepted it and works on it. Ask the provider by [`EffectError::handle`]: later calls give the
-    /// handle again, and nothing is submitted again. The library does not poll it yet.
+    /// The provider accepted it and works on it, and the call's time was over before it ended, or there is nothing to ask with.
+    /// Call again after [`EffectError::retry_after`]: that asks by [`EffectError::handle`], and nothing is submitted again.
     Accepted,
     /// The same identity was asked for with other arguments. The provider was not called by this call. Either the
     /// arguments are wrong, or the action is another one and lacks a key field.

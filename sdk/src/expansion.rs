@@ -9,9 +9,11 @@ use std::{
     time::Duration,
 };
 
+use serde::{Serialize, de::DeserializeOwned};
+
 use crate::{
     EffectError,
-    failure::{Argument, AttachedArgument, Found},
+    failure::{Argument, AttachedArgument, Found, Polled},
     identity::{Encoder, Fingerprint, Identity},
 };
 
@@ -107,6 +109,17 @@ pub fn owned<T: Argument>(argument: T) -> T {
     argument
 }
 
+/// An argument of a durable effect: stored with the first claim, so that the effect can be finished without its caller.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be stored as an argument of a `durable` effect",
+    label = "an argument of a `durable` effect must implement `Serialize` and `DeserializeOwned`",
+    note = "derive both: `#[derive(serde::Serialize, serde::Deserialize)]`; a client or a handle is marked `#[skip]`, and given to the executor with `.resource(…)`"
+)]
+pub trait DurableArgument: Serialize + DeserializeOwned {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned> DurableArgument for T {}
+
 /// A key in the fingerprint: by its identity, so that a type that cannot be a key is one error and not two.
 #[derive(Debug)]
 pub struct AsKey<'a, T: ?Sized>(pub &'a T);
@@ -166,6 +179,31 @@ impl<T, E> LookedUp<T, E> for Result<Found<T, E>, E> {
 /// The one that it is given.
 pub fn looked_up<T, E, R: LookedUp<T, E>>(returned: R) -> Result<Found<T, E>, E> {
     returned.looked_up()
+}
+
+/// The return type of the function in `poll = path`.
+#[diagnostic::on_unimplemented(
+    message = "a poll returns `Result<Polled<T, E>, E>` with the effect's own types, not `{Self}`",
+    label = "this function must return `Result<Polled<{T}, {E}>, {E}>`"
+)]
+pub trait PolledReturn<T, E> {
+    #[doc(hidden)]
+    fn polled(self) -> Result<Polled<T, E>, E>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, E> PolledReturn<T, E> for Result<Polled<T, E>, E> {
+    fn polled(self) -> Self {
+        self
+    }
+}
+
+/// Asserts the return type of a poll.
+///
+/// # Errors
+/// The one that it is given.
+pub fn polled<T, E, R: PolledReturn<T, E>>(returned: R) -> Result<Polled<T, E>, E> {
+    returned.polled()
 }
 
 /// The field that `#[failure(…, retry_after = field)]` names.

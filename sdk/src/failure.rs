@@ -87,6 +87,28 @@ pub enum Found<T, E> {
     Unknown,
 }
 
+/// What asking by the handle of an accepted effect came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Polled<T, E> {
+    /// The provider still works on it.
+    Running {
+        /// When it is worth asking again, from now.
+        poll_after: Duration,
+    },
+    /// It was performed, with this outcome.
+    Done(T),
+    /// The job failed, finally: stored as a refusal, and replayed as the same error.
+    Failed(E),
+    /// The provider does not know the handle: nobody can know what became of the effect. It stays escaped, and nothing is
+    /// submitted again.
+    UnknownHandle,
+    /// The provider cannot tell at present; it is asked again later.
+    Unknown,
+    /// This provider is not asked by handles: the default answer of [`Provider::poll`](crate::Provider::poll).
+    Unsupported,
+}
+
 /// Says in a body what a foreign error means: `client.ping().await.not_performed()?`.
 ///
 /// Each method converts the error into the effect's own error type through `E: From<X>`.

@@ -31,17 +31,17 @@ pub use effectual_macros::{Failure, Fingerprint, Identity, effect};
 pub use error::{EffectError, ErrorKind, ProviderCalled};
 pub use executor::{
     Census, ConfigError, Drained, EffectScope, Executor, ExecutorBuilder, Listing, NodeExecution, NodeScope,
-    Receipt, Resolution, ResolveError, ResolveErrorKind, RunScope, TenantScope,
+    Receipt, Recovery, RecoveryReport, Resolution, ResolveError, ResolveErrorKind, RunScope, TenantScope,
 };
 pub use expansion::{Attached, Call};
-pub use failure::{Argument, Failure, Found, Nested, Never, OrFail, Outcome, Verdict};
+pub use failure::{Argument, Failure, Found, Nested, Never, OrFail, Outcome, Polled, Verdict};
 pub use identity::{EffectId, Fingerprint, Identity, InvocationId, NodeId, RunId, Tenant};
 #[cfg(feature = "postgres")]
 pub use ledger::postgres::PostgresLedger;
 #[cfg(feature = "sqlite")]
 pub use ledger::sqlite::SqliteLedger;
 pub use ledger::{Ledger, LedgerError, LedgerErrorKind, MemoryLedger, TransactionalLedger, resolution::By};
-pub use provider::{LookUp, Profile, Provider, SendPermit, SendRefused};
+pub use provider::{LookUp, Poll, Profile, Provider, SendPermit, SendRefused};
 
 /// What an effect returns: its value, or an [`EffectError`] around its own error type.
 pub type Result<T, E> = std::result::Result<T, EffectError<E>>;
@@ -56,12 +56,13 @@ pub mod __private {
         RecoveryClass, Result, Verdict,
         descriptor::{Descriptor, ProviderRef, Registered},
         executor::{
-            attach, attach_recipe, call, call_recipe, call_recipe_reconciled, call_reconciled,
+            Input, Recoverable, ResourceRef, Stored, Unreadable, Work, attach, attach_recipe, call,
+            call_recipe, call_recipe_reconciled, call_recipe_work, call_reconciled, call_work,
             secret_arguments,
         },
         expansion::{
-            AsKey, Attached, Call, Delay, LookedUp, Returned, attached_argument, looked_up, owned, receiver,
-            returned,
+            AsKey, Attached, Call, Delay, DurableArgument, LookedUp, PolledReturn, Returned,
+            attached_argument, looked_up, owned, polled, receiver, returned,
         },
         identity::{
             ArgumentDigest, Arguments, Encoder, Fingerprint, FingerprintError, Identity, KeyFields,

@@ -73,6 +73,21 @@ pub(crate) fn sweep_failed(error: &crate::LedgerError) {
     tracing::warn!(target: TARGET, { ledger.error_kind = ?error.kind() }, "the ledger did not forget what is past its retention; a later pass tries again");
 }
 
+/// Effects of an operation that this binary has no function for wait to be recovered. Told once an operation.
+pub(crate) fn no_handler(operation: &str) {
+    tracing::warn!(target: TARGET, { effect.operation = operation }, "no handler for effects that wait to be recovered; they are left as they are");
+}
+
+/// The stored arguments of an effect do not decode; it is left as it is.
+pub(crate) fn input_unreadable(id: &crate::EffectId, argument: &'static str) {
+    tracing::warn!(target: TARGET, { effect.id = %id, effect.argument = argument }, "the stored arguments of an effect do not decode; it is left as it is");
+}
+
+/// A pass of the recovery took up effects.
+pub(crate) fn recovery_passed(taken: u64, completed: u64, escaped: u64) {
+    tracing::info!(target: TARGET, { recovery.taken = taken, recovery.completed = completed, recovery.escaped = escaped }, "effects were recovered");
+}
+
 /// The file of a ledger was not closed cleanly; what was stored is in its log.
 #[cfg(feature = "sqlite")]
 pub(crate) fn not_closed_cleanly(error: &dyn std::error::Error) {

@@ -41,6 +41,7 @@ pub(crate) fn request(class: RecoveryClass, lease_ms: i64) -> ClaimRequest {
         fingerprints: vec![argument(1)],
         input: None,
         class,
+        input: None,
         can_perform: true,
         can_look_up: false,
         can_poll: false,

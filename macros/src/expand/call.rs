@@ -7,12 +7,16 @@ use syn::{Path, Receiver, ReceiverKind, Type};
 
 use super::body;
 use super::spans::{at, body_context, located, own, relocated};
+use super::work;
 use crate::args::Keying;
 use crate::item::{SelfForm, bare};
 use crate::validate::{Argument, Effect, Role};
 
 pub(super) fn call(effect: &Effect, private: &TokenStream) -> TokenStream {
     let Effect { keying, value_ty, error_ty, .. } = effect;
+    if work::is_needed(effect) {
+        return call_with_work(effect, private);
+    }
     let look_up = look_up(effect);
     let function = match (keying, look_up) {
         (Keying::BusinessIdentity, None) => "call",
@@ -50,6 +54,28 @@ pub(super) fn call(effect: &Effect, private: &TokenStream) -> TokenStream {
         #receiver
         #(#owned)*
         #call
+    }
+}
+
+/// The call of an effect that is more than a body and a look-up.
+fn call_with_work(effect: &Effect, private: &TokenStream) -> TokenStream {
+    let Effect { keying, value_ty, error_ty, .. } = effect;
+    let function = match keying {
+        Keying::BusinessIdentity => "call_work",
+        Keying::ActivityRecipe => "call_recipe_work",
+    };
+    let (scope, receiver) = (scope(effect), receiver(effect, private));
+    let owned = effect.arguments.iter().map(|argument| owned(argument, private));
+    let (asked, input) = (asked(effect, private), work::input(effect, private));
+    let work = work::work(effect, private);
+    let place = own(&effect.sig.ident);
+    let (path, function) = (relocated(private, place), Ident::new(function, place));
+    quote! {
+        #scope
+        #receiver
+        #(#owned)*
+        let __effect_input = #input;
+        #path::#function::<_, #value_ty, #error_ty>(__effect_scope, &__EFFECT, #asked, #work, __effect_input)
     }
 }
 
@@ -162,19 +188,29 @@ fn arguments(effect: &Effect, private: &TokenStream) -> TokenStream {
 }
 
 /// A shared reference to the argument's value.
-fn shared(Argument { local, ty, lent, .. }: &Argument) -> TokenStream {
+pub(super) fn shared(Argument { local, ty, lent, .. }: &Argument) -> TokenStream {
     let value = at(local, ty);
     if *lent { quote_spanned!(ty.span()=> &*#value) } else { quote_spanned!(ty.span()=> &#value) }
 }
 
 /// A closure over the arguments that runs once an attempt, each time over clones of its own.
-fn closure(effect: &Effect, private: &TokenStream, run: &TokenStream) -> TokenStream {
+pub(super) fn closure(effect: &Effect, private: &TokenStream, run: &TokenStream) -> TokenStream {
+    closure_with(effect, private, &TokenStream::new(), run)
+}
+
+/// [`closure`] with a further parameter.
+pub(super) fn closure_with(
+    effect: &Effect,
+    private: &TokenStream,
+    parameter: &TokenStream,
+    run: &TokenStream,
+) -> TokenStream {
     let clones = clones(effect);
     // A body that is not `Send` is reported here, so here is the function's name.
     let place = &effect.sig.ident;
     let context = body_context(place);
     quote_spanned! {own(place)=>
-        move |#context: #private::EffectContext| {
+        move |#context: #private::EffectContext #parameter| {
             #clones
             async move { #run }
         }
@@ -203,7 +239,19 @@ pub(super) fn clones(effect: &Effect) -> TokenStream {
 
 /// Awaits the look-up; whatever does not fit is reported at its path.
 pub(super) fn run_look_up(path: &Path, effect: &Effect, private: &TokenStream) -> TokenStream {
+    ask(path, "looked_up", &TokenStream::new(), effect, private)
+}
+
+/// Awaits a function that asks the provider, with the effect's own arguments behind the context and `first`.
+pub(super) fn ask(
+    path: &Path,
+    checked: &str,
+    first: &TokenStream,
+    effect: &Effect,
+    private: &TokenStream,
+) -> TokenStream {
     let Effect { value_ty, error_ty, .. } = effect;
+    let checked = Ident::new(checked, path.span());
     let place = own(path);
     // Names of the expansion's own: for the user's, the compiler would suggest edits of the path in the attribute.
     let names: Vec<_> =
@@ -214,6 +262,6 @@ pub(super) fn run_look_up(path: &Path, effect: &Effect, private: &TokenStream) -
     let context = body_context(path);
     quote_spanned! {path.span()=> {
         #(let #names = #values;)*
-        #private::looked_up::<#value_ty, #error_ty, _>(#path(#receiver &#context, #(#names),*).await)
+        #private::#checked::<#value_ty, #error_ty, _>(#path(#receiver &#context, #first #(#names),*).await)
     }}
 }

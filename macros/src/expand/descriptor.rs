@@ -22,6 +22,9 @@ pub(super) fn descriptor(effect: &Effect, private: &TokenStream) -> TokenStream 
     if args.attached {
         setters.extend(quote!(.attached()));
     }
+    if args.durable.is_some() {
+        setters.extend(quote!(.durable()));
+    }
     quote! {
         static __EFFECT: #private::Descriptor = #private::Descriptor::new(
             #operation,

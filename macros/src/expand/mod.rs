@@ -5,6 +5,7 @@ mod body;
 mod call;
 mod descriptor;
 mod spans;
+mod work;
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
@@ -26,13 +27,14 @@ pub(crate) fn expand(effect: &Effect) -> TokenStream {
     } else {
         (Outer::of(effect, &private), call::call(effect, &private))
     };
+    let recovery = work::recovery(effect, &private);
     let mut wrapper = outer.signature(effect, &private);
     let (sibling, nested) = if effect.is_of_a_type { (Some(body), None) } else { (None, Some(body)) };
     // In the user's own braces, so that what is said of the function is said at its signature.
     effect
         .block
         .brace_token
-        .surround(&mut wrapper, |inside| inside.extend(quote!(#nested #descriptor #call)));
+        .surround(&mut wrapper, |inside| inside.extend(quote!(#nested #descriptor #recovery #call)));
     quote!(#wrapper #sibling)
 }
 

@@ -1,6 +1,7 @@
 //! Judges options and signature: one function a rule, every mistake reported.
 
 mod arguments;
+mod durable;
 mod options;
 mod signature;
 mod versions;
@@ -63,6 +64,7 @@ pub(crate) struct Effect {
 /// Judges everything; `None` when `errors` says why not.
 pub(crate) fn check(args: Args, item: &Item, errors: &mut Errors) -> Option<Effect> {
     options::check(&args, errors);
+    durable::check(&args, item, errors);
     if signature::check(&args, item, errors) {
         arguments::check(&args, item, errors);
         options::keys_fit_keying(args.keying, item, errors);

@@ -26,6 +26,10 @@ pub mod ledgers {}
 #[doc = include_str!("transactional.md")]
 pub mod transactional {}
 
+/// Effects that were left behind: the automatic recovery, accepted effects, durable submission.
+#[doc = include_str!("recovery.md")]
+pub mod recovery {}
+
 /// Ending a process without losing an effect.
 #[doc = include_str!("shutdown.md")]
 pub mod shutdown {}

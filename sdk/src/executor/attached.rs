@@ -158,7 +158,7 @@ impl Call {
     async fn caller_gone(&self) {
         match &self.body {
             Body::Attached(turns) => turns.closed().await,
-            Body::Own(_) => std::future::pending().await,
+            Body::Own(_) | Body::Absent => std::future::pending().await,
         }
     }
 }

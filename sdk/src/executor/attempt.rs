@@ -55,6 +55,7 @@ impl Call {
                 let run = async move { if progress.begin() { body(cx).await } else { BodyEnd::NotStarted } };
                 RunningBody { task: runtime.spawn(run.instrument(span.clone())), stop: None }
             }
+            Body::Absent => RunningBody { task: runtime.spawn(async { BodyEnd::NotStarted }), stop: None },
             Body::Attached(turns) => {
                 let (task, stop) = lend_body(runtime, turns, cx, progress, span.clone());
                 RunningBody { task, stop: Some(stop) }

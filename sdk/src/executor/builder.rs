@@ -4,7 +4,9 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use super::{
     Executor,
-    core::Core,
+    core::{Core, Given},
+    durable::Resources,
+    recovery::{self, Recovery},
     settings::{ConfigError, RETENTION_MIN, Settings},
 };
 use crate::{
@@ -53,6 +55,9 @@ pub struct ExecutorBuilder {
     provider_key_secret: Option<Vec<u8>>,
     fingerprint_keys: Vec<(String, Vec<u8>)>,
     sweep: Option<RetentionPolicy>,
+    resources: Resources,
+    recovery: Recovery,
+    recovers: Vec<String>,
 }
 
 impl ExecutorBuilder {
@@ -65,6 +70,9 @@ impl ExecutorBuilder {
             provider_key_secret: None,
             fingerprint_keys: Vec::new(),
             sweep: None,
+            resources: Resources::default(),
+            recovery: Recovery::default(),
+            recovers: Vec::new(),
         }
     }
 
@@ -152,13 +160,34 @@ impl ExecutorBuilder {
         self
     }
 
+    /// How effects that were left behind are finished without their callers: see [`Recovery`]. Every 30 s unless set.
+    pub fn recovery(mut self, recovery: Recovery) -> Self {
+        self.recovery = recovery;
+        self
+    }
+
+    /// A value for the skipped arguments of its type, where a recovery performs a `durable` effect: a client, a handle. A
+    /// later one of the same type replaces it.
+    pub fn resource<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.resources.insert(value);
+        self
+    }
+
+    /// Names an operation that this process must be able to recover: [`build`](Self::build) refuses if no effect of that name is
+    /// linked in, as may be the case for a crate that nothing refers to.
+    pub fn recovers(mut self, operation: impl Into<String>) -> Self {
+        self.recovers.push(operation.into());
+        self
+    }
+
     /// Checks the set-up and makes the executor. Effects run on the runtime that this is called in.
     ///
     /// # Errors
     /// [`ConfigError`], naming the fields: outside a Tokio runtime or in one without a timer, a retention under 14 days, a
     /// lease that leaves no room for a request, `resend` without a documented window, a profile of class `reconcile` without
     /// a provider to ask, two functions with one operation name, a profile that contradicts itself, a `#[secret]` argument
-    /// without a fingerprint key, a fingerprint key that is too short or given twice, `transactional` on a ledger without
+    /// without a fingerprint key, a fingerprint key that is too short or given twice, a `durable` effect without a resource for
+    /// a skipped argument, an operation that is to be recovered and is not linked in, `transactional` on a ledger without
     /// transactions or, on SQLite, with an attempt timeout over a third of the shortest lease.
     pub fn build(self) -> Result<Executor, ConfigError> {
         let runtime = Runtime::current().ok_or_else(|| {
@@ -189,21 +218,29 @@ impl ExecutorBuilder {
             profile.check().map_err(|error| ConfigError(error.to_string()))?;
         }
         let fingerprint_keys = fingerprint_keys(&self.fingerprint_keys)?;
-        let core = Core::new(
-            self.ledger,
-            runtime,
-            self.defaults,
-            self.profiles,
-            self.providers,
-            self.provider_key_secret,
+        let given = Given {
+            defaults: self.defaults,
+            profiles: self.profiles,
+            providers: self.providers,
+            provider_key_secret: self.provider_key_secret,
             fingerprint_keys,
-        );
+            resources: self.resources,
+            recovery: self.recovery,
+        };
+        let core = Core::new(self.ledger, runtime, given);
         for descriptor in registered()? {
             core.settings(descriptor)?;
         }
         if let Some(policy) = self.sweep {
             core.sweep(policy);
         }
+        if let Some(unknown) = self.recovers.iter().find(|operation| core.settings_of(operation).is_none()) {
+            return Err(ConfigError(format!(
+                "`recovers(\"{unknown}\")`: no effect of that name is linked into this program; a crate that nothing refers to \
+                 is left out, so name one of its items, as in `use its_crate as _;`"
+            )));
+        }
+        recovery::start(&core);
         Ok(Executor::new(core))
     }
 }

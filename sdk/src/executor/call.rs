@@ -9,10 +9,12 @@ use tracing::Instrument as _;
 use super::{
     attached::{Attachment, lend_look_up},
     drive::Call,
-    erased::{Body, CallEnd, CallError, LookUpBody, body_end, call_result, look_up_end},
+    durable::Input,
+    erased::{Body, CallEnd, CallError, call_result},
     identified::Identified,
     progress::Progress,
     scope::{EffectScope, NodeScope, Scope},
+    work::Work,
 };
 use crate::{
     context::EffectContext,
@@ -43,7 +45,7 @@ where
 {
     let scope = scope.__scope();
     let id = Identified::by_key(&scope.tenant, descriptor, &key);
-    start(scope, descriptor, id, arguments, erase_body(body), None)
+    start(scope, descriptor, id, arguments, Work::new(body), None)
 }
 
 /// A call with `keying = business_identity` and `on_unknown = reconcile(path)`.
@@ -67,7 +69,7 @@ where
 {
     let scope = scope.__scope();
     let id = Identified::by_key(&scope.tenant, descriptor, &key);
-    start(scope, descriptor, id, arguments, erase_body(body), Some(erase_look_up(look_up)))
+    start(scope, descriptor, id, arguments, Work::new(body).look_up(look_up), None)
 }
 
 /// A call with `keying = activity_recipe`; the ordinal is taken here, when the function is called.
@@ -86,7 +88,7 @@ where
     F: Future<Output = crate::Result<T, E>> + Send + 'static,
 {
     let id = Identified::from(recipe(scope, descriptor));
-    start(scope.__scope(), descriptor, id, arguments, erase_body(body), None)
+    start(scope.__scope(), descriptor, id, arguments, Work::new(body), None)
 }
 
 /// A call with `keying = activity_recipe` and `on_unknown = reconcile(path)`.
@@ -108,7 +110,45 @@ where
     G: Future<Output = std::result::Result<Found<T, E>, E>> + Send + 'static,
 {
     let id = Identified::from(recipe(scope, descriptor));
-    start(scope.__scope(), descriptor, id, arguments, erase_body(body), Some(erase_look_up(look_up)))
+    start(scope.__scope(), descriptor, id, arguments, Work::new(body).look_up(look_up), None)
+}
+
+/// A call of an effect that can be polled or finished without its caller.
+#[doc(hidden)]
+pub fn call_work<S, T, E>(
+    scope: &S,
+    descriptor: &'static Descriptor,
+    key: KeyFields,
+    arguments: Arguments,
+    work: Work,
+    input: Option<Input>,
+) -> expansion::Call<T, E>
+where
+    S: EffectScope + ?Sized,
+    T: Outcome,
+    E: Failure,
+{
+    let scope = scope.__scope();
+    let id = Identified::by_key(&scope.tenant, descriptor, &key);
+    start(scope, descriptor, id, arguments, work, input)
+}
+
+/// The same with `keying = activity_recipe`.
+#[doc(hidden)]
+pub fn call_recipe_work<S, T, E>(
+    scope: &S,
+    descriptor: &'static Descriptor,
+    arguments: Arguments,
+    work: Work,
+    input: Option<Input>,
+) -> expansion::Call<T, E>
+where
+    S: NodeScope + ?Sized,
+    T: Outcome,
+    E: Failure,
+{
+    let id = Identified::from(recipe(scope, descriptor));
+    start(scope.__scope(), descriptor, id, arguments, work, input)
 }
 
 /// A call of an effect whose body runs in the caller's task.
@@ -159,42 +199,16 @@ fn recipe<S: NodeScope + ?Sized>(scope: &S, descriptor: &Descriptor) -> EffectId
     activity_recipe(&scope.tenant, &place, scope.take_ordinal(), provider, descriptor.operation)
 }
 
-fn erase_body<T, E, B, F>(body: B) -> Body
-where
-    T: Outcome,
-    E: Failure,
-    B: Fn(EffectContext) -> F + Send + Sync + 'static,
-    F: Future<Output = crate::Result<T, E>> + Send + 'static,
-{
-    Body::Own(Arc::new(move |cx| {
-        let running = body(cx);
-        Box::pin(async move { body_end(running.await) })
-    }))
-}
-
-fn erase_look_up<T, E, L, G>(look_up: L) -> LookUpBody
-where
-    T: Outcome,
-    E: Failure,
-    L: Fn(EffectContext) -> G + Send + Sync + 'static,
-    G: Future<Output = std::result::Result<Found<T, E>, E>> + Send + 'static,
-{
-    Arc::new(move |cx| {
-        let asking = look_up(cx);
-        Box::pin(async move { look_up_end(asking.await) })
-    })
-}
-
 /// Freezes the call; the future that is returned borrows nothing and starts when it is first polled.
 fn start<T: Outcome, E: Failure>(
     scope: &Scope,
     descriptor: &'static Descriptor,
     identified: Identified,
     arguments: Arguments,
-    body: Body,
-    look_up: Option<LookUpBody>,
+    work: Work,
+    input: Option<Input>,
 ) -> expansion::Call<T, E> {
-    let call = Frozen::new(scope, descriptor, identified, arguments, body, look_up);
+    let call = Frozen::new(scope, descriptor, identified, arguments, work, input);
     expansion::Call::new(async move { call.spawn().end().await })
 }
 
@@ -208,7 +222,8 @@ fn start_attached<T: Outcome, E: Failure>(
     // Only a function that the attribute names is the caller's to ask.
     let asks = descriptor.on_unknown == Some(RecoveryClass::Reconcile);
     let look_up = asks.then(|| lend_look_up(turns.clone()));
-    let call = Frozen::new(scope, descriptor, identified, arguments, Body::Attached(turns), look_up);
+    let work = Work::attached(Body::Attached(turns), look_up);
+    let call = Frozen::new(scope, descriptor, identified, arguments, work, None);
     Attachment::new(call, turns_of_caller)
 }
 
@@ -234,11 +249,11 @@ impl Frozen {
         descriptor: &'static Descriptor,
         identified: Identified,
         arguments: Arguments,
-        body: Body,
-        look_up: Option<LookUpBody>,
+        work: Work,
+        input: Option<Input>,
     ) -> Self {
         let id = identified.id.clone();
-        let prepared = prepare(scope, descriptor, identified, arguments, body, look_up);
+        let prepared = prepare(scope, descriptor, identified, arguments, work, input);
         Self { scope: scope.clone(), descriptor, id, prepared }
     }
 
@@ -280,8 +295,8 @@ fn prepare(
     descriptor: &'static Descriptor,
     identified: Identified,
     arguments: Arguments,
-    body: Body,
-    look_up: Option<LookUpBody>,
+    work: Work,
+    input: Option<Input>,
 ) -> Result<Call, Box<CallError>> {
     let config = |text: String| Box::new(CallError::new(ErrorKind::Config).detail(text));
     if scope.in_transaction {
@@ -291,7 +306,8 @@ fn prepare(
     }
     let settings = scope.core.settings(descriptor).map_err(|error| config(error.to_string()))?;
     let fingerprints = arguments.finish().map_err(|error| config(error.to_string()))?;
-    Ok(Call::new(scope.clone(), settings, identified, fingerprints, body, look_up))
+    let input = input.map(Input::finish).transpose().map_err(config)?;
+    Ok(Call::new(scope.clone(), settings, identified, fingerprints, work, input))
 }
 
 /// The call's task is gone: with the runtime that the executor was built in, or because dropping an argument panicked.

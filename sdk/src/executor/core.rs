@@ -1,7 +1,7 @@
 //! What all clones of an executor share.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
     time::Duration,
 };
@@ -11,7 +11,9 @@ use tokio::sync::watch;
 use super::{
     background::Background,
     builder::{Defaults, same_operation},
+    durable::{Recoverable, Resources},
     held::Held,
+    recovery::{Recoveries, Recovery},
     settings::{ConfigError, Settings},
 };
 use crate::{
@@ -44,6 +46,10 @@ pub(crate) struct Core {
     profiles: HashMap<String, Profile>,
     providers: HashMap<&'static str, Arc<dyn DynProvider>>,
     settings: RwLock<HashMap<&'static str, Arc<Settings>>>,
+    pub(crate) resources: Resources,
+    pub(crate) recoveries: Recoveries,
+    /// Providers that said that they are not asked by handles.
+    no_polls: Mutex<BTreeSet<&'static str>>,
     /// The effects that this process is working on, for callers of the same ones.
     working: Mutex<HashMap<EffectId, watch::Receiver<()>>>,
     phase: watch::Sender<Phase>,
@@ -51,16 +57,28 @@ pub(crate) struct Core {
     held: watch::Sender<usize>,
 }
 
+/// What the builder was given.
+pub(crate) struct Given {
+    pub(crate) defaults: Defaults,
+    pub(crate) profiles: HashMap<String, Profile>,
+    pub(crate) providers: HashMap<&'static str, Arc<dyn DynProvider>>,
+    pub(crate) provider_key_secret: Option<Vec<u8>>,
+    pub(crate) fingerprint_keys: Vec<FingerprintKey>,
+    pub(crate) resources: Resources,
+    pub(crate) recovery: Recovery,
+}
+
 impl Core {
-    pub(crate) fn new(
-        ledger: Arc<dyn Ledger>,
-        runtime: Runtime,
-        defaults: Defaults,
-        profiles: HashMap<String, Profile>,
-        providers: HashMap<&'static str, Arc<dyn DynProvider>>,
-        provider_key_secret: Option<Vec<u8>>,
-        fingerprint_keys: Vec<FingerprintKey>,
-    ) -> Arc<Self> {
+    pub(crate) fn new(ledger: Arc<dyn Ledger>, runtime: Runtime, given: Given) -> Arc<Self> {
+        let Given {
+            defaults,
+            profiles,
+            providers,
+            provider_key_secret,
+            fingerprint_keys,
+            resources,
+            recovery,
+        } = given;
         let background = Background::start(defaults.lease);
         Arc::new(Self {
             ledger,
@@ -72,6 +90,9 @@ impl Core {
             profiles,
             providers,
             settings: RwLock::default(),
+            resources,
+            recoveries: Recoveries::new(recovery),
+            no_polls: Mutex::default(),
             working: Mutex::default(),
             phase: watch::Sender::new(Phase::Open),
             held: watch::Sender::new(0),
@@ -90,6 +111,7 @@ impl Core {
         self.check_look_up(&settings)?;
         self.check_transactions(&settings)?;
         self.check_fingerprint_key(descriptor)?;
+        self.check_durable(descriptor)?;
         self.background.watch_lease(settings.lease);
         let settings = Arc::new(settings);
         let mut all = self.settings.write().unwrap_or_else(PoisonError::into_inner);
@@ -176,6 +198,44 @@ impl Core {
         )))
     }
 
+    /// A recovery must find what stands in for a skipped argument, and must not find what is secret.
+    fn check_durable(&self, descriptor: &Descriptor) -> Result<(), ConfigError> {
+        if !descriptor.durable {
+            return Ok(());
+        }
+        let at = format!("the effect `{}` at {}", descriptor.operation, descriptor.location);
+        if descriptor.secret {
+            return Err(ConfigError(format!(
+                "{at}: it is `durable` and has a `#[secret]` argument, which would be stored as it is: mark the argument \
+                 `#[skip]` and give it with `.resource(…)`, or remove `durable`"
+            )));
+        }
+        let missing = Recoverable::find(descriptor.operation)
+            .and_then(|recoverable| self.resources.missing(recoverable.resources));
+        match missing {
+            Some(resource) => Err(ConfigError(format!(
+                "{at}: it is `durable`, and nothing stands in for its skipped argument {resource}: give one with \
+                 `.resource(…)`"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the provider may be asked by a handle.
+    pub(crate) fn may_poll(&self, descriptor: &Descriptor) -> bool {
+        let Some(provider) = descriptor.provider else { return false };
+        self.providers.contains_key(provider.name) && !self.no_polls().contains(provider.name)
+    }
+
+    /// The provider is not asked by handles; nobody needs to claim an effect to find that out again.
+    pub(crate) fn cannot_poll(&self, descriptor: &Descriptor) {
+        self.no_polls().extend(descriptor.provider.map(|provider| provider.name));
+    }
+
+    fn no_polls(&self) -> MutexGuard<'_, BTreeSet<&'static str>> {
+        self.no_polls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn provider(&self, descriptor: &Descriptor) -> Option<Arc<dyn DynProvider>> {
         self.providers.get(descriptor.provider?.name).cloned()
     }
@@ -220,6 +280,11 @@ impl Core {
 
     pub(crate) fn set_phase(&self, phase: Phase) {
         self.phase.send_modify(|current| *current = phase.max(*current));
+    }
+
+    /// How far the drain has come, for who must not keep the executor alive.
+    pub(crate) fn phases(&self) -> watch::Receiver<Phase> {
+        self.phase.subscribe()
     }
 
     /// Resolves when the drain has come this far.

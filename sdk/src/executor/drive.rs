@@ -4,14 +4,16 @@ use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use super::{
     claimed::Claimed,
-    core::Phase,
-    erased::{Body, CallEnd, CallError, LookUpBody},
+    core::{Claiming, Phase},
+    erased::{Body, CallEnd, CallError, LookUpBody, PollBody},
     held::{Held, millis},
     identified::Identified,
     progress::Progress,
+    recovery::Unattended,
     scope::Scope,
     settings::Settings,
     wait::{POLL_MIN, Waited},
+    work::Work,
 };
 use crate::{
     clock::Moment,
@@ -19,7 +21,7 @@ use crate::{
     error::{ErrorKind, ProviderCalled},
     identity::{ArgumentDigest, EffectId},
     ledger::{
-        Claim, ClaimRequest, EffectRecord, LedgerError,
+        Claim, ClaimRequest, EffectRecord, LedgerError, Payload, Task,
         identities::Identities,
         record::{AttemptToken, OutcomeKind},
     },
@@ -36,6 +38,10 @@ pub(crate) struct Call {
     pub(crate) fingerprints: Vec<ArgumentDigest>,
     pub(crate) body: Body,
     pub(crate) look_up: Option<LookUpBody>,
+    pub(crate) poll: Option<PollBody>,
+    input: Option<Payload>,
+    /// Set where a recovery makes the call, and no caller waits for its end.
+    pub(crate) unattended: Option<Unattended>,
     pub(crate) progress: Arc<Progress>,
     pub(crate) started: Moment,
 }
@@ -46,12 +52,27 @@ impl Call {
         settings: Arc<Settings>,
         identified: Identified,
         fingerprints: Vec<ArgumentDigest>,
-        body: Body,
-        look_up: Option<LookUpBody>,
+        work: Work,
+        input: Option<Payload>,
     ) -> Self {
         let (progress, started) = (Arc::default(), Moment::now());
         let Identified { id, identities, readable } = identified;
-        Self { scope, settings, id, identities, readable, fingerprints, body, look_up, progress, started }
+        let Work { body, look_up, poll } = work;
+        Self {
+            scope,
+            settings,
+            id,
+            identities,
+            readable,
+            fingerprints,
+            body,
+            look_up,
+            poll,
+            input,
+            unattended: None,
+            progress,
+            started,
+        }
     }
 
     /// Claims, waits, performs and settles.
@@ -85,15 +106,12 @@ impl Call {
                 Err(error) => return self.not_started(request, error),
             };
             match claim {
-                Claim::Won { record, task } => {
-                    let held = self.held(*record, sent);
-                    let claimed = Claimed::new(self, held, sent);
+                Claim::Won { record, task } => return self.won(*record, task, sent, claiming).await,
+                Claim::Accepted { delay_ms, .. } if self.may_poll_after(delay_ms) => {
                     drop(claiming);
-                    if core.phase() == Phase::Over {
-                        // The guard gives the claim back.
-                        return CallError::new(ErrorKind::Draining).into();
+                    if !self.waited(Duration::from_millis(delay_ms.unsigned_abs())).await {
+                        return self.lost(claim);
                     }
-                    return claimed.perform(task).await;
                 }
                 Claim::InFlight { lease_remaining_ms } => {
                     drop(claiming);
@@ -108,7 +126,24 @@ impl Call {
         }
     }
 
-    fn request(&self) -> ClaimRequest {
+    /// Works on a claim that was won, to the end of the call.
+    pub(crate) async fn won(
+        &self,
+        record: EffectRecord,
+        task: Task,
+        sent: Moment,
+        claiming: Claiming,
+    ) -> CallEnd {
+        let claimed = Claimed::new(self, self.held(record, sent), sent);
+        drop(claiming);
+        if self.scope.core.phase() == Phase::Over {
+            // The guard gives the claim back.
+            return CallError::new(ErrorKind::Draining).into();
+        }
+        claimed.perform(task).await
+    }
+
+    pub(crate) fn request(&self) -> ClaimRequest {
         let settings = &self.settings;
         let descriptor = settings.descriptor;
         ClaimRequest {
@@ -121,11 +156,11 @@ impl Call {
             provider: descriptor.provider.map(|provider| provider.name.to_owned()),
             provider_key: settings.key_form.derive(&self.id, self.scope.core.provider_key_secret.as_deref()),
             fingerprints: self.fingerprints.clone(),
-            input: None,
+            input: self.input.clone(),
             class: settings.class,
-            can_perform: true,
+            can_perform: self.can_perform(),
             can_look_up: self.can_look_up(),
-            can_poll: false,
+            can_poll: self.can_poll(),
             resend_window_ms: settings.resend_window.map(millis),
             resend_quiet_ms: settings.resend_quiet.map(millis),
             token: new_token(),
@@ -133,6 +168,10 @@ impl Call {
             attempt_timeout_ms: millis(settings.attempt_timeout),
             place: self.scope.place.clone(),
         }
+    }
+
+    pub(crate) fn can_perform(&self) -> bool {
+        !matches!(self.body, Body::Absent)
     }
 
     pub(crate) fn can_look_up(&self) -> bool {
@@ -144,7 +183,7 @@ impl Call {
     }
 
     /// The ledger did not answer the claim. Should it have stored the claim all the same, that claim is given back.
-    fn not_started(&self, request: ClaimRequest, error: LedgerError) -> CallEnd {
+    pub(crate) fn not_started(&self, request: ClaimRequest, error: LedgerError) -> CallEnd {
         self.scope.core.background.give_back(self.scope.core.ledger.clone(), request);
         CallError::new(ErrorKind::Ledger).detail(error.to_string()).ledger(error).into()
     }

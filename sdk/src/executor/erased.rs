@@ -8,7 +8,7 @@ use super::attached::Turns;
 use crate::{
     context::EffectContext,
     error::{EffectError, ErrorKind, ProviderCalled},
-    failure::{Failure, Found, Outcome, Verdict},
+    failure::{Failure, Found, Outcome, Polled, Verdict},
     ledger::{
         LedgerError,
         record::{AbsentReason, OutcomeBody, Payload},
@@ -24,6 +24,9 @@ pub(crate) type OwnBody = Arc<dyn Fn(EffectContext) -> BoxFuture<BodyEnd> + Send
 pub(crate) type LookUpBody =
     Arc<dyn Fn(EffectContext) -> BoxFuture<Found<OutcomeBody, OutcomeBody>> + Send + Sync>;
 
+pub(crate) type PollBody =
+    Arc<dyn Fn(EffectContext, String) -> BoxFuture<Polled<OutcomeBody, OutcomeBody>> + Send + Sync>;
+
 /// What performs the effect.
 #[derive(Clone)]
 pub(crate) enum Body {
@@ -31,6 +34,8 @@ pub(crate) enum Body {
     Own(OwnBody),
     /// It runs in the caller's task.
     Attached(Turns),
+    /// Nobody here can perform it.
+    Absent,
 }
 
 /// How a body ended.
@@ -153,6 +158,20 @@ pub(crate) fn look_up_end<T: Outcome, E: Failure>(
         Ok(Found::Refused(error)) => Found::Refused(encode(&error)),
         Ok(Found::Absent) => Found::Absent,
         Ok(Found::Unknown) | Err(_) => Found::Unknown,
+    }
+}
+
+/// What a poll found, from its typed result: one that failed says nothing.
+pub(crate) fn poll_end<T: Outcome, E: Failure>(
+    result: std::result::Result<Polled<T, E>, E>,
+) -> Polled<OutcomeBody, OutcomeBody> {
+    match result {
+        Ok(Polled::Running { poll_after }) => Polled::Running { poll_after },
+        Ok(Polled::Done(value)) => Polled::Done(encode(&value)),
+        Ok(Polled::Failed(error)) => Polled::Failed(encode(&error)),
+        Ok(Polled::UnknownHandle) => Polled::UnknownHandle,
+        Ok(Polled::Unsupported) => Polled::Unsupported,
+        Ok(Polled::Unknown) | Err(_) => Polled::Unknown,
     }
 }
 

@@ -5,6 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use super::{
     builder::ExecutorBuilder,
     core::{Core, Phase},
+    recovery::{RecoveryReport, pass},
     scope::{Scope, TenantScope},
 };
 use crate::{
@@ -82,8 +83,26 @@ impl Executor {
         self.core.ledger.forget(id, by).await
     }
 
-    /// Ends the work: no new effects are taken, running bodies go on and are renewed until they end or the time is over.
-    /// Then nothing is sent any more, bodies are aborted, and what may have acted is labelled escaped. The ledger stays
+    /// Makes one pass over the effects that were left behind, now and whatever [`Recovery`](crate::Recovery) says of the
+    /// automatic ones, and returns when what it took up has ended. Bounded: it goes on where the last pass stopped.
+    ///
+    /// # Errors
+    /// [`LedgerError`]: the ledger did not list them. What was taken up before that goes on.
+    ///
+    /// # Cancel safety
+    /// What was taken up goes on.
+    pub async fn recover(&self) -> Result<RecoveryReport, LedgerError> {
+        pass(&self.core).await
+    }
+
+    /// What all passes of this executor came to so far.
+    #[must_use]
+    pub fn recovered(&self) -> RecoveryReport {
+        self.core.recoveries.total()
+    }
+
+    /// Ends the work: no new effects are taken, none is recovered, running bodies go on and are renewed until they end or the
+    /// time is over. Then nothing is sent any more, bodies are aborted, and what may have acted is labelled escaped. The ledger stays
     /// open.
     ///
     /// # Cancel safety

@@ -43,7 +43,9 @@ impl Claimed<'_> {
                     (delay_after(retry, unknown), Looked::Unknown)
                 }
             };
-            if self.call.started.elapsed().saturating_add(delay) > retry.elapsed_max {
+            // A recovery holds no claim to wait in: the next pass asks again.
+            let stays = self.call.unattended.is_none();
+            if !stays || self.call.started.elapsed().saturating_add(delay) > retry.elapsed_max {
                 return otherwise;
             }
             tokio::select! {
@@ -93,7 +95,7 @@ impl Claimed<'_> {
     }
 }
 
-struct AbortOnDrop<T>(Task<T>);
+pub(super) struct AbortOnDrop<T>(pub(super) Task<T>);
 
 impl<T> Drop for AbortOnDrop<T> {
     fn drop(&mut self) {

@@ -9,6 +9,7 @@ mod claimed;
 mod commit;
 mod core;
 mod drive;
+mod durable;
 mod erased;
 mod handle;
 mod held;
@@ -16,26 +17,33 @@ mod identified;
 mod listing;
 mod look_up;
 mod perform;
+mod poll;
 mod progress;
 mod receipt;
+mod recovery;
 mod resolve;
 mod scope;
 mod settings;
 mod wait;
+mod work;
 
 #[doc(hidden)]
 pub use self::{
     attached::{AttachedCall, Attachment, Turn},
     call::{
-        attach, attach_recipe, call, call_recipe, call_recipe_reconciled, call_reconciled, secret_arguments,
+        attach, attach_recipe, call, call_recipe, call_recipe_reconciled, call_recipe_work, call_reconciled,
+        call_work, secret_arguments,
     },
+    durable::{Input, Recoverable, ResourceRef, Stored, Unreadable},
     scope::Scope,
+    work::Work,
 };
 pub use self::{
     builder::ExecutorBuilder,
     handle::{Drained, Executor},
     listing::{Census, Listing},
     receipt::Receipt,
+    recovery::{Recovery, RecoveryReport},
     resolve::{Resolution, ResolveError, ResolveErrorKind},
     scope::{EffectScope, NodeExecution, NodeScope, RunScope, TenantScope},
     settings::ConfigError,

@@ -34,6 +34,8 @@ pub(super) enum Next {
     Again { delay: Duration, otherwise: CallError },
     /// The provider is to be asked.
     Ask { otherwise: CallError },
+    /// The provider has accepted it and is to be asked by its handle.
+    Poll { otherwise: CallError },
 }
 
 impl Claimed<'_> {
@@ -42,16 +44,14 @@ impl Claimed<'_> {
         let mut next = match task {
             Task::Perform => self.attempt().await,
             Task::LookUp => Ok(Next::Ask { otherwise: escaped(&self.record()) }),
-            Task::Poll => {
-                let ended = Ended::found(AttemptVerdict::Unknown);
-                self.leave_accepted(ended, CallError::new(ErrorKind::Accepted)).await
-            }
+            Task::Poll => Ok(Next::Poll { otherwise: CallError::new(ErrorKind::Accepted) }),
         };
         loop {
             next = match next {
                 Ok(Next::Over(end)) => return end,
                 Ok(Next::Again { delay, otherwise }) => self.again(delay, otherwise, false).await,
                 Ok(Next::Ask { otherwise }) => self.ask(otherwise).await,
+                Ok(Next::Poll { otherwise }) => self.poll(otherwise).await,
                 Err(lost) => return self.lost(lost).await,
             }
         }
@@ -133,7 +133,7 @@ impl Claimed<'_> {
         let stored = self.class_at_unknown_end(attempt);
         let ended = self.ended(attempt, AttemptVerdict::Unknown, stored);
         if self.accepted(attempt) {
-            return self.leave_accepted(ended, error).await;
+            return self.go_on_accepted(ended, error).await;
         }
         let record = self.record();
         let class = record.doubt_with(stored.unwrap_or(record.class), 0, None).class;
@@ -216,6 +216,7 @@ impl Claimed<'_> {
         match self.look_up().await {
             Looked::Done(body) => self.settle_found(OutcomeKind::Success, body).await,
             Looked::Refused(body) => self.settle_found(OutcomeKind::Refusal, body).await,
+            Looked::Absent if !self.call.can_perform() => self.release_absent(otherwise).await,
             Looked::Absent if self.may_go_on(Duration::ZERO) => {
                 self.again(Duration::ZERO, otherwise, true).await
             }
@@ -253,7 +254,7 @@ impl Claimed<'_> {
         Ok(next)
     }
 
-    async fn settle_found(&mut self, kind: OutcomeKind, body: OutcomeBody) -> Result<Next, Lost> {
+    pub(super) async fn settle_found(&mut self, kind: OutcomeKind, body: OutcomeBody) -> Result<Next, Lost> {
         let verdict = match kind {
             OutcomeKind::Success => AttemptVerdict::Performed,
             OutcomeKind::Refusal => AttemptVerdict::Refused,
@@ -316,17 +317,35 @@ impl Claimed<'_> {
         not_before: Option<Duration>,
         error: CallError,
     ) -> Result<Next, Lost> {
+        let not_before = self.not_before(not_before);
         self.write(&Change::End { ended, keep_claim: false, not_before_ms: not_before.map(millis) }).await?;
         self.over();
         Ok(Next::Over(self.in_the_end(error).into()))
     }
 
+    /// The provider has not performed it, and nobody is here who could.
+    async fn release_absent(&mut self, otherwise: CallError) -> Result<Next, Lost> {
+        self.write(&Change::Clear).await?;
+        self.over();
+        let released = CallError::new(ErrorKind::RetryLater).retry_after(Some(Duration::ZERO));
+        Ok(Next::Over(released.error(otherwise.error).into()))
+    }
+
     /// Gives back a claim whose attempt is closed.
-    async fn give_up(&mut self, not_before: Option<Duration>, error: CallError) -> Result<Next, Lost> {
+    pub(super) async fn give_up(
+        &mut self,
+        not_before: Option<Duration>,
+        error: CallError,
+    ) -> Result<Next, Lost> {
         self.leave(Ended::found(AttemptVerdict::Unknown), not_before, error).await
     }
 
-    async fn leave_accepted(&mut self, ended: Ended, error: CallError) -> Result<Next, Lost> {
+    /// The attempt is over, and its action is the provider's to finish.
+    async fn go_on_accepted(&mut self, ended: Ended, error: CallError) -> Result<Next, Lost> {
+        if self.call.can_poll() && !self.call.is_caller_gone() {
+            self.close(ended).await?;
+            return Ok(Next::Poll { otherwise: error });
+        }
         let mut accepted = CallError::new(ErrorKind::Accepted).error(error.error);
         if let Some(handle) = self.record().accepted {
             let delay_ms = (handle.poll_after - self.ledger_now()).max(0);

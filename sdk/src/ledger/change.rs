@@ -2,6 +2,7 @@
 //! token, never by time.
 
 use super::{
+    give_back::{clear, keep_from_acting, polled},
     record::{
         AcceptedHandle, AttemptEnd, AttemptToken, AttemptVerdict, Doubt, EffectRecord, Evidence, Fence,
         LedgerTime, OutcomeBody, OutcomeKind, State, StoredOutcome,
@@ -194,11 +195,11 @@ fn is_current(record: &EffectRecord, owner: &Owner, change: &Change) -> bool {
         || matches!(change, Change::Open { token, .. } if *token == record.token)
 }
 
-fn applied(record: EffectRecord) -> Transition<Changed> {
+pub(super) fn applied(record: EffectRecord) -> Transition<Changed> {
     Transition::write(Changed::Applied(Box::new(record.clone())), Write::effect(record))
 }
 
-fn already(record: &EffectRecord) -> Transition<Changed> {
+pub(super) fn already(record: &EffectRecord) -> Transition<Changed> {
     Transition::read(Changed::Applied(Box::new(record.clone())))
 }
 
@@ -294,14 +295,6 @@ fn open(record: &EffectRecord, change: &Change, now: LedgerTime) -> Transition<C
     Transition::write(reply, Write { closed, ..Write::effect(next) })
 }
 
-/// The provider works on it already, or an answer that came late says that it was performed, whatever the look-up found:
-/// the claim ends and nothing is sent again.
-fn keep_from_acting(record: &EffectRecord, now: LedgerTime) -> Transition<Changed> {
-    let next = given_back(record, now);
-    let reply = Changed::Stale(Some(Box::new(next.clone())));
-    Transition::write(reply, Write::effect(next))
-}
-
 fn settle(record: &EffectRecord, owner: &Owner, change: &Change, now: LedgerTime) -> Transition<Changed> {
     let Change::Settle { ended, kind, body, provider_replay, conclusive, retain_ms } = change else {
         return already(record);
@@ -343,39 +336,6 @@ fn accept(record: &EffectRecord, handle: &str, poll_after: LedgerTime) -> Transi
     let mut next = record.next();
     next.accepted = Some(AcceptedHandle { handle: handle.to_owned(), poll_after });
     applied(next)
-}
-
-/// The row of a closed attempt without its claim.
-fn given_back(record: &EffectRecord, now: LedgerTime) -> EffectRecord {
-    let mut next = record.next();
-    next.state = if next.doubt.is_some() { State::Escaped } else { State::Released };
-    next.lease_until = now;
-    next
-}
-
-fn polled(record: &EffectRecord, poll_after: LedgerTime, now: LedgerTime) -> Transition<Changed> {
-    match (record.state, &record.end, &record.accepted) {
-        (State::Claimed, Some(_), Some(accepted)) => {
-            let mut next = given_back(record, now);
-            next.accepted = Some(AcceptedHandle { poll_after, ..accepted.clone() });
-            applied(next)
-        }
-        (State::Escaped | State::Released, Some(_), Some(_)) => already(record),
-        _ => Transition::read(Changed::Stale(Some(Box::new(record.clone())))),
-    }
-}
-
-fn clear(record: &EffectRecord, now: LedgerTime) -> Transition<Changed> {
-    match (record.state, &record.end) {
-        (State::Claimed, Some(_)) if record.accepted.is_some() || record.late_success => {
-            keep_from_acting(record, now)
-        }
-        (State::Claimed, Some(_)) => {
-            applied(given_back(&EffectRecord { doubt: None, ..record.clone() }, now))
-        }
-        (State::Released, Some(_)) => already(record),
-        _ => Transition::read(Changed::Stale(Some(Box::new(record.clone())))),
-    }
 }
 
 fn label(record: &EffectRecord) -> Transition<Changed> {

@@ -37,7 +37,8 @@ pub struct ClaimRequest {
     pub input: Option<Payload>,
     /// The class that a new attempt is stored with.
     pub class: RecoveryClass,
-    /// Whether the caller can perform the effect. One that cannot (a recovery without the arguments) opens no attempt.
+    /// Whether the caller can perform the effect. One that cannot (a recovery without the arguments) opens no attempt of an
+    /// effect that is there; it claims no other.
     pub can_perform: bool,
     /// Whether the caller can ask the provider what happened.
     pub can_look_up: bool,

@@ -7,6 +7,7 @@ pub mod audit;
 pub mod change;
 pub mod claim;
 mod error;
+mod give_back;
 pub mod identities;
 #[cfg(test)]
 pub(crate) mod judge_model;

@@ -28,7 +28,10 @@ pub use self::{
 };
 pub use send::{SendPermit, SendRefused};
 
-use crate::{failure::Found, identity::EffectId};
+use crate::{
+    failure::{Found, Polled},
+    identity::EffectId,
+};
 
 /// A provider, as an effect names it: `#[effect(…, provider = Stripe)]`.
 ///
@@ -60,6 +63,41 @@ pub trait Provider: Send + Sync + 'static {
     async fn look_up(&self, request: &LookUp<'_>) -> Found<serde_json::Value, serde_json::Value> {
         let _ = request;
         Found::Unknown
+    }
+
+    /// Asks the provider by the handle of an action that it accepted, as
+    /// [`EffectContext::accepted`](crate::EffectContext::accepted) stored it. [`Polled::Done`] holds what the effect would
+    /// have returned, as JSON; [`Polled::Failed`] what its error would have been. Asked by one at a time, under a claim.
+    ///
+    /// The default answer is [`Polled::Unsupported`]: callers then get the handle.
+    ///
+    /// # Cancel safety
+    /// The future may be dropped at any point; it must not change anything at the provider.
+    async fn poll(&self, request: &Poll<'_>) -> Polled<serde_json::Value, serde_json::Value> {
+        let _ = request;
+        Polled::Unsupported
+    }
+}
+
+/// What a provider is asked about an action that it accepted.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Poll<'a> {
+    /// The provider's job, batch or resource id.
+    pub handle: &'a str,
+    /// The provider key that was presented.
+    pub key: &'a str,
+    /// Which effect.
+    pub effect_id: &'a EffectId,
+    /// The operation's name.
+    pub operation: &'a str,
+}
+
+impl<'a> Poll<'a> {
+    /// A question about one handle.
+    #[must_use]
+    pub fn new(handle: &'a str, key: &'a str, effect_id: &'a EffectId, operation: &'a str) -> Self {
+        Self { handle, key, effect_id, operation }
     }
 }
 
@@ -97,11 +135,16 @@ impl<'a> LookUp<'a> {
 #[async_trait]
 pub(crate) trait DynProvider: Send + Sync {
     async fn look_up_dyn(&self, request: &LookUp<'_>) -> Found<serde_json::Value, serde_json::Value>;
+    async fn poll_dyn(&self, request: &Poll<'_>) -> Polled<serde_json::Value, serde_json::Value>;
 }
 
 #[async_trait]
 impl<P: Provider> DynProvider for P {
     async fn look_up_dyn(&self, request: &LookUp<'_>) -> Found<serde_json::Value, serde_json::Value> {
         self.look_up(request).await
+    }
+
+    async fn poll_dyn(&self, request: &Poll<'_>) -> Polled<serde_json::Value, serde_json::Value> {
+        self.poll(request).await
     }
 }

@@ -144,6 +144,7 @@ impl World {
             .lease(LEASE)
             .wait(WAIT)
             .retry(retry)
+            .recovery(crate::Recovery::off())
             .provider(Asked(self.clone()));
         let executor = enter(self.scheduler.machine(node), || builder.build());
         let executor = executor.expect("a valid set-up");

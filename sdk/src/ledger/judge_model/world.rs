@@ -121,9 +121,10 @@ impl World {
             fingerprints: Vec::new(),
             input: None,
             class: self.random.pick(self.classes),
-            can_perform: true,
+            // A first claim is a caller's own.
+            can_perform: self.row().is_none() || !self.random.one_in(4),
             can_look_up: !self.random.one_in(3),
-            can_poll: false,
+            can_poll: self.random.one_in(2),
             resend_window_ms: (!self.random.one_in(4)).then_some(300),
             resend_quiet_ms: self.random.one_in(2).then_some(10),
             token: self.token(),
@@ -152,7 +153,9 @@ impl World {
             let doubt = before.doubt_at_expiry();
             let is_free = before.state == State::Released || before.lease_until <= self.now;
             assert!(is_free, "taken over during the lease: {before:?} at {}", self.now);
-            assert!(before.not_before.is_none_or(|at| at <= self.now), "too early: {before:?}");
+            // Asking by a handle is no attempt.
+            let asks = before.accepted.is_some();
+            assert!(asks || before.not_before.is_none_or(|at| at <= self.now), "too early: {before:?}");
             assert_eq!(after.effect.doubt, doubt, "a takeover keeps the doubt");
             if let (Some(doubt), true) = (&doubt, after.effect.attempt > before.attempt) {
                 assert!(doubt.class <= RecoveryClass::Resend, "performed again under {doubt:?}");
@@ -168,11 +171,12 @@ impl World {
     fn won(&mut self, claim: Claim, request: ClaimRequest) {
         let Claim::Won { record, task } = claim else { panic!("a raised fence is a won claim: {claim:?}") };
         assert_eq!(Some(&*record), self.row(), "the winner is told what is stored");
+        assert!(task != Task::Perform || request.can_perform, "who cannot perform opened an attempt");
         self.looked_up |= task == Task::LookUp;
         self.callers.push(Caller {
             owner: Owner::of(&record),
             request,
-            closed: task == Task::LookUp,
+            closed: task != Task::Perform,
             performed: false,
             acts_until: record.lease_until + record.attempt_timeout_ms,
         });
@@ -300,6 +304,10 @@ impl World {
         }
         let token = self.token();
         let seen = self.callers[at].owner.seen.clone()?;
+        if seen.accepted.is_some() && self.random.one_in(2) {
+            return Some(Change::Polled { poll_after_ms: 5 });
+        }
+        let can_perform = self.callers[at].request.can_perform;
         let open = |class, doubt_cleared| Change::Open {
             token,
             class,
@@ -320,7 +328,7 @@ impl World {
                 if self.performed > 0 && (strict || !self.random.one_in(3)) {
                     settle(OutcomeKind::Success, true)
                 } else if doubt.acts_until < self.now {
-                    open(class, true)
+                    if can_perform { open(class, true) } else { Change::Clear }
                 } else {
                     give_up
                 }
@@ -356,6 +364,7 @@ pub(crate) fn ends_doubt(change: &Change, row: &EffectRecord) -> bool {
         Change::Settle { kind, conclusive, .. } => *kind == OutcomeKind::Success || *conclusive || own,
         Change::End { ended, .. } => ended.verdict == AttemptVerdict::NotPerformed && own,
         Change::Open { doubt_cleared, .. } => *doubt_cleared && !row.late_success,
+        Change::Clear => !row.late_success,
         _ => false,
     }
 }

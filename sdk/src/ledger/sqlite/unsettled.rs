@@ -110,7 +110,7 @@ mod tests {
     #[tokio::test]
     async fn a_page_is_found_by_an_index_and_needs_no_sorting_of_the_table() {
         let mut conn = SqliteConnection::connect("sqlite::memory:").await.expect("a database");
-        for schema in super::super::migrate::MIGRATIONS {
+        for schema in crate::ledger::sqlite::migrate::MIGRATIONS {
             sqlx::raw_sql(schema).execute(&mut conn).await.expect("the schema");
         }
         let statements = Statements::new();
