@@ -13,8 +13,12 @@ mod migrations;
 mod model;
 #[path = "crash_sweep/plan.rs"]
 mod plan;
+#[path = "wires/requests.rs"]
+mod requests;
 #[path = "crash_sweep/stopped.rs"]
 mod stopped;
+#[path = "crash_sweep/sweeping.rs"]
+mod sweeping;
 #[path = "crash_sweep/worker.rs"]
 mod worker;
 

@@ -2,7 +2,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::BinaryHeap,
+    collections::{BinaryHeap, HashMap},
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -34,6 +34,9 @@ pub(crate) struct Inner {
     /// How many calls are out.
     out: usize,
     pub(crate) problems: Vec<String>,
+    /// What was said of orders that escaped.
+    pub(crate) escaped: HashMap<u32, String>,
+    has_looked_again: bool,
 }
 
 #[derive(Default)]
@@ -79,7 +82,7 @@ impl Board {
         inner.later(order, Duration::from_millis(50));
     }
 
-    /// A call ended: `=NUMBER`, `!` for escaped, `~MS` for later, or what must not be.
+    /// A call ended: `=NUMBER`, `! WHY` for escaped, `~MS` for later, or what must not be.
     pub(crate) fn ended(&self, order: u32, word: &str, random: &mut Random) {
         let mut inner = self.inner();
         inner.out -= 1;
@@ -94,11 +97,12 @@ impl Board {
                 inner.later(order, Duration::from_millis(100));
             }
             inner.orders[order as usize] = Order { reported: number, is_over: true };
-        } else if word == "!" {
+        } else if let Some(why) = word.strip_prefix("! ") {
             if known.reported != 0 {
                 inner.problem(order, "gave an outcome, and then escaped");
             } else if Class::of(order) == Class::Hold {
                 inner.orders[order as usize].is_over = true;
+                inner.escaped.insert(order, why.to_owned());
             } else {
                 inner.later(order, Duration::from_millis(1_500));
             }
@@ -118,9 +122,19 @@ impl Board {
         }
     }
 
+    /// Whether nothing is left to be called. Before it is, everything that escaped is called once more: an attempt that was
+    /// stopped may have come back since, and said that it did not act.
     pub(crate) fn is_over(&self) -> bool {
-        let inner = self.inner();
-        inner.out == 0 && inner.again.is_empty()
+        let mut inner = self.inner();
+        if inner.out > 0 || !inner.again.is_empty() {
+            return false;
+        }
+        if std::mem::replace(&mut inner.has_looked_again, true) {
+            return true;
+        }
+        let escaped: Vec<_> = inner.escaped.drain().map(|(order, _)| order).collect();
+        escaped.into_iter().for_each(|order| inner.later(order, Duration::ZERO));
+        inner.again.is_empty()
     }
 }
 

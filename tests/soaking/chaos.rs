@@ -28,7 +28,7 @@ const MISSING: usize = 40;
 const LIMIT: Duration = Duration::from_secs(180);
 
 /// How often one of so many messages to PostgreSQL breaks its connection.
-const PROXY_FAULT_ONE_IN: u64 = 2_500;
+const PROXY_FAULT_ONE_IN: u64 = 150;
 
 type Arrived = (Reader, OwnedWriteHalf);
 

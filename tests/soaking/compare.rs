@@ -30,11 +30,13 @@ pub(crate) struct Found {
 }
 
 /// What is stored of an effect: its readable key, its state and its outcome.
-type Row = (Option<String>, String, Option<Vec<u8>>);
+type Row = (Option<String>, String, Option<Vec<u8>>, String);
 
 struct Stored {
     state: String,
     number: Option<u32>,
+    /// Attempt, fence, revision, verdict and doubt, for a problem.
+    more: String,
 }
 
 enum Reader {
@@ -53,13 +55,15 @@ impl Reader {
     async fn page(&mut self, from: i64) -> sqlx::Result<Vec<Row>> {
         match self {
             Self::Sqlite(connection) => {
-                let sql = "SELECT readable, state, payload FROM effectual_effects WHERE state IS NOT NULL
+                let sql = "SELECT readable, state, payload, attempt || '/' || fence || '/' || revision || ' ' || coalesce(verdict, 'open')
+                    || ' doubt ' || coalesce(doubt_attempt, 0) FROM effectual_effects WHERE state IS NOT NULL
                     ORDER BY seq LIMIT $1 OFFSET $2";
                 sqlx::query_as(sql).bind(PAGE).bind(from).fetch_all(connection).await
             }
             Self::Postgres(connection) => {
                 let sql =
-                    "SELECT readable, state::text, payload FROM effectual_effects WHERE state IS NOT NULL
+                    "SELECT readable, state::text, payload, attempt::text || '/' || fence || '/' || revision || ' '
+                    || coalesce(verdict, 'open') || ' doubt ' || coalesce(doubt_attempt, 0) FROM effectual_effects WHERE state IS NOT NULL
                     ORDER BY digest_head LIMIT $1 OFFSET $2";
                 sqlx::query_as(sql).bind(PAGE).bind(from).fetch_all(connection).await
             }
@@ -72,10 +76,10 @@ impl Reader {
         loop {
             let rows = self.page(i64::try_from(all.len())?).await?;
             let count = rows.len();
-            for (readable, state, payload) in rows {
+            for (readable, state, payload, more) in rows {
                 let order = readable.as_deref().and_then(|readable| readable.strip_prefix("order="));
                 let number = payload.and_then(|payload| String::from_utf8(payload).ok()?.parse().ok());
-                all.insert(order.ok_or("a row without its order")?.parse()?, Stored { state, number });
+                all.insert(order.ok_or("a row without its order")?.parse()?, Stored { state, number, more });
             }
             if count < usize::try_from(PAGE)? {
                 return Ok(all);
@@ -94,7 +98,8 @@ pub(crate) async fn compare(ledger: &str, place: &str, bank: &Bank, board: &Boar
     for (order, known) in (0..).zip(&board.orders) {
         let account = books.accounts.get(order as usize).copied().unwrap_or_default();
         let repeats = books.repeats.get(&order).map(Vec::as_slice).unwrap_or_default();
-        found.judge(order, *known, account, repeats, stored.get(&order));
+        let why = board.escaped.get(&order).map_or("", String::as_str);
+        found.judge(order, *known, account, repeats, stored.get(&order), why);
     }
     Ok(found)
 }
@@ -119,14 +124,18 @@ impl Found {
         account: Account,
         repeats: &[u32],
         stored: Option<&Stored>,
+        why: &str,
     ) {
         let class = Class::of(order);
         let state = stored.map_or("absent", |stored| stored.state.as_str());
         let number = stored.and_then(|stored| stored.number);
         let is_one = number.is_some_and(|number| number == account.first || repeats.contains(&number));
         let text = format!(
-            "order {order} ({class:?}): {state} with {number:?}, reported {}, performed {} from {} and {repeats:?}",
-            known.reported, account.performed, account.first
+            "order {order} ({class:?}): {state} with {number:?}, reported {}, performed {} from {} and {repeats:?}; {} {why}",
+            known.reported,
+            account.performed,
+            account.first,
+            stored.map_or("", |stored| &stored.more)
         );
         if class == Class::Rerun {
             self.repeats += repeats.len();

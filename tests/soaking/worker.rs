@@ -23,7 +23,7 @@ fn word(end: Result<u32, EffectError<BankError>>) -> String {
     match end {
         Ok(number) => format!("={number}"),
         Err(error) => match error.kind() {
-            ErrorKind::Escaped => "!".to_owned(),
+            ErrorKind::Escaped => format!("! {error}").replace('\n', " "),
             ErrorKind::RetryLater
             | ErrorKind::InFlight
             | ErrorKind::Failed

@@ -3,7 +3,9 @@
 use crate::files::{self, code};
 
 /// What waits by itself in the tests, and why it may.
-const SLEEPERS: [(&str, &str); 2] = [
+const SLEEPERS: [(&str, &str); 4] = [
+    ("tests/soaking/bank.rs", "an outage lasts for a while"),
+    ("tests/soaking/chaos.rs", "faults come at random moments"),
     ("tests/sqlite/trouble.rs", "polls a file under a deadline"),
     ("tests/tidy/clocks.rs", "names what it looks for"),
 ];

@@ -37,10 +37,7 @@ pub(crate) fn request(number: u64, token: u8) -> ClaimRequest {
 }
 
 pub(crate) fn settle() -> Change {
-    settle_with(b"1".to_vec())
-}
-
-pub(crate) fn settle_with(bytes: Vec<u8>) -> Change {
+    let bytes = b"1".to_vec();
     Change::Settle {
         ended: Ended::found(AttemptVerdict::Performed),
         kind: OutcomeKind::Success,

@@ -43,6 +43,10 @@ pub mod http {}
 #[doc = include_str!("operations.md")]
 pub mod operations {}
 
+/// Kills, stops, broken wires and the soak: what is thrown at it, how to run it, and what was found.
+#[doc = include_str!("crash_tests.md")]
+pub mod crash_tests {}
+
 /// The rooms of the crate, who may import whom, the vocabulary, and what is left out.
 #[doc = include_str!("architecture.md")]
 pub mod architecture {}
