@@ -6,6 +6,7 @@ mod support;
 
 mod answers;
 mod effects;
+mod fuzzed;
 mod hostile;
 mod keys;
 mod outages;
