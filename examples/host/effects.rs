@@ -21,6 +21,9 @@ use crate::{
     workflows,
 };
 
+/// How long a run that could not go on waits before it is executed again.
+const AGAIN_AFTER: Duration = Duration::from_secs(1);
+
 /// Whoever receives the messages: it deduplicates on `Idempotency-Key` for a day, and says so while it is at work.
 pub struct Receiver;
 
@@ -107,7 +110,6 @@ impl Delivery {
             status: Status::Running,
             started_ms: now_ms(),
             due_ms: None,
-            ended_ms: None,
         })
     }
 }
@@ -151,7 +153,16 @@ pub async fn resume(host: &Arc<Host>) -> sqlx::Result<()> {
     for run in host.store.unfinished(workflows::DELIVERY).await? {
         let Ok(delivery) = serde_json::from_str::<Delivery>(&run.inputs) else { continue };
         let host = Arc::clone(host);
-        tokio::spawn(async move { execute(&host, &run.id, &delivery).await });
+        tokio::spawn(async move {
+            // The claim of the process that died holds for as long as its lease: until then it is in flight.
+            while execute(&host, &run.id, &delivery).await.is_ok() && is_running(&host, &run.id).await {
+                tokio::time::sleep(AGAIN_AFTER).await;
+            }
+        });
     }
     Ok(())
+}
+
+async fn is_running(host: &Host, run: &RunId) -> bool {
+    matches!(host.store.get(run).await, Ok(Some(run)) if run.status == Status::Running)
 }

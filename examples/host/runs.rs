@@ -58,7 +58,6 @@ pub async fn create(
         status: Status::Running,
         started_ms,
         due_ms: Some(started_ms.saturating_add_unsigned(duration_ms)),
-        ended_ms: None,
     };
     let path = format!("/runs/{}", run_id_to_path(&run.id));
     let answer = json!({ "runId": run.id, "status": run.status, "statusUrl": path });

@@ -16,8 +16,7 @@ const TABLE: &str = "CREATE TABLE IF NOT EXISTS host_runs (
     status      TEXT   NOT NULL CHECK (status IN ('running', 'completed', 'failed', 'cancelled')),
     started_ms  BIGINT NOT NULL,
     -- When a run without effects is over by itself.
-    due_ms      BIGINT,
-    ended_ms    BIGINT
+    due_ms      BIGINT
 )";
 
 /// Where a run stands.
@@ -56,7 +55,6 @@ pub struct Run {
     pub status: Status,
     pub started_ms: i64,
     pub due_ms: Option<i64>,
-    pub ended_ms: Option<i64>,
 }
 
 /// The pool of connections to either database.
@@ -93,7 +91,7 @@ macro_rules! insert {
     };
 }
 
-type Row = (String, String, String, String, i64, Option<i64>, Option<i64>);
+type Row = (String, String, String, String, i64, Option<i64>);
 
 impl Store {
     pub async fn open(database: &Database) -> sqlx::Result<Self> {
@@ -144,8 +142,7 @@ impl Store {
 
     /// The run as it stands now.
     pub async fn get(&self, id: &RunId) -> sqlx::Result<Option<Run>> {
-        self.end_if_due(id).await?;
-        let query = "SELECT run, workflow, inputs, status, started_ms, due_ms, ended_ms FROM host_runs WHERE run = $1";
+        let query = "SELECT run, workflow, inputs, status, started_ms, due_ms FROM host_runs WHERE run = $1";
         let row: Option<Row> = on_either!(self, pool => {
             sqlx::query_as(query).bind(id.as_str()).fetch_optional(pool).await?
         });
@@ -154,7 +151,7 @@ impl Store {
 
     /// The runs of a workflow that are not over.
     pub async fn unfinished(&self, workflow: &str) -> sqlx::Result<Vec<Run>> {
-        let query = "SELECT run, workflow, inputs, status, started_ms, due_ms, ended_ms FROM host_runs
+        let query = "SELECT run, workflow, inputs, status, started_ms, due_ms FROM host_runs
              WHERE workflow = $1 AND status = 'running'";
         let rows: Vec<Row> = on_either!(self, pool => {
             sqlx::query_as(query).bind(workflow).fetch_all(pool).await?
@@ -164,39 +161,28 @@ impl Store {
 
     /// Ends a run that is running; whether it was.
     pub async fn end(&self, id: &RunId, status: Status) -> sqlx::Result<bool> {
-        self.end_if_due(id).await?;
-        let query = "UPDATE host_runs SET status = $2, ended_ms = $3 WHERE run = $1 AND status = 'running'";
+        let query = "UPDATE host_runs SET status = $2
+             WHERE run = $1 AND status = 'running' AND (due_ms IS NULL OR due_ms > $3)";
         let ended = on_either!(self, pool => {
-            sqlx::query(query)
-                .bind(id.as_str())
-                .bind(status.as_str())
-                .bind(now_ms())
-                .execute(pool)
-                .await?
-                .rows_affected()
+            let query = sqlx::query(query).bind(id.as_str()).bind(status.as_str()).bind(now_ms());
+            query.execute(pool).await?.rows_affected()
         });
         Ok(ended > 0)
     }
-
-    async fn end_if_due(&self, id: &RunId) -> sqlx::Result<()> {
-        let query = "UPDATE host_runs SET status = 'completed', ended_ms = due_ms
-             WHERE run = $1 AND status = 'running' AND due_ms <= $2";
-        on_either!(self, pool => {
-            sqlx::query(query).bind(id.as_str()).bind(now_ms()).execute(pool).await.map(drop)
-        })
-    }
 }
 
-fn read((id, workflow, inputs, status, started_ms, due_ms, ended_ms): Row) -> sqlx::Result<Run> {
+/// A run that is due is over, without anybody's writing it down.
+fn read((id, workflow, inputs, status, started_ms, due_ms): Row) -> sqlx::Result<Run> {
     let unreadable = || sqlx::Error::Decode("a run that this host did not write".into());
+    let stored = Status::parse(&status).ok_or_else(unreadable)?;
+    let is_over = stored == Status::Running && due_ms.is_some_and(|due| due <= now_ms());
     Ok(Run {
         id: RunId::parse(id).map_err(|_| unreadable())?,
         workflow,
         inputs,
-        status: Status::parse(&status).ok_or_else(unreadable)?,
+        status: if is_over { Status::Completed } else { stored },
         started_ms,
         due_ms,
-        ended_ms,
     })
 }
 
