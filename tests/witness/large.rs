@@ -13,7 +13,10 @@ use async_trait::async_trait;
 use effectual::{
     EffectId, Keying, Ledger, LedgerError, LedgerErrorKind, MemoryLedger, PostgresLedger, RunId,
     SqliteLedger, Tenant,
-    ledger::{Change, Changed, Claim, ClaimRequest, EffectHistory, Owner, RunPage, RunRow, record::State},
+    ledger::{
+        Change, Changed, Claim, ClaimRequest, EffectHistory, Owner, Payload, RunPage, RunRow, UnsettledPage,
+        UnsettledQuery, record::State,
+    },
 };
 use effectual_tests::{
     database::{PostgresDatabase, SqliteFile},
@@ -196,6 +199,14 @@ impl Ledger for Breaks {
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
         self.memory.read(id).await
+    }
+
+    async fn unsettled(&self, query: &UnsettledQuery) -> Result<UnsettledPage, LedgerError> {
+        self.memory.unsettled(query).await
+    }
+
+    async fn input(&self, id: &EffectId) -> Result<Option<Payload>, LedgerError> {
+        self.memory.input(id).await
     }
 
     async fn of_run(&self, run: &RunId, page: &RunPage) -> Result<Vec<RunRow>, LedgerError> {

@@ -7,7 +7,6 @@ use super::{
     connect::{Link, Setback},
     reader::patiently,
     session::{Session, View},
-    sql,
     text::unescaped,
 };
 use crate::{
@@ -18,6 +17,27 @@ use crate::{
         record::{AttemptVerdict, State},
     },
 };
+
+/// What a run did and met: three branches, each by its index on the run. `$1` is the run, `$2` to `$5` the row before the
+/// first, `$6` how many. A closed attempt has a verdict in the place of a state.
+const OF_RUN: &str = "
+    SELECT listed.* FROM (
+        SELECT e.digest_head, e.digest_tail, e.tenant, e.node, e.invocation, e.attempt::bigint AS attempt, e.keying,
+            e.state::text AS state, NULL::text AS verdict, e.started_at AS at, e.provider_key
+        FROM effectual_effects e WHERE e.run = $1::text
+        UNION ALL
+        SELECT e.digest_head, e.digest_tail, e.tenant, a.node, a.invocation, a.attempt::bigint, e.keying, NULL,
+            a.verdict::text, a.started_at, e.provider_key
+        FROM effectual_attempts a JOIN effectual_effects e ON e.digest_head = a.digest_head WHERE a.run = $1::text
+        UNION ALL
+        SELECT e.digest_head, e.digest_tail, e.tenant, t.node, t.invocation, e.attempt::bigint, e.keying,
+            e.state::text, NULL, t.at, e.provider_key
+        FROM effectual_touches t JOIN effectual_effects e ON e.digest_head = t.digest_head
+        WHERE t.run = $1::text AND e.run IS DISTINCT FROM $1::text AND NOT EXISTS (
+            SELECT FROM effectual_attempts a WHERE a.digest_head = t.digest_head AND a.run = $1::text)
+    ) listed
+    WHERE (at, attempt, digest_head, digest_tail) > ($2::bigint, $3::bigint, $4::uuid, $5::bytea)
+    ORDER BY at, attempt, digest_head, digest_tail LIMIT $6::bigint";
 
 pub(super) async fn read_page(
     link: &mut Link,
@@ -34,7 +54,7 @@ async fn rows(session: &mut Session, run: RunId, page: RunPage) -> Result<Vec<Pg
     let from = page.from();
     let (head, tail) = from.digest.split_at(16);
     let mut transaction = session.begin(View::Snapshot).await?;
-    let asked = sqlx::query(sql::OF_RUN)
+    let asked = sqlx::query(OF_RUN)
         .bind(run.as_str())
         .bind(from.at)
         .bind(i64::from(from.attempt))

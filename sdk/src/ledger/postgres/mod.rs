@@ -216,17 +216,8 @@ impl PostgresLedger {
         answer.await.map_err(|_| closed(&self.target))?
     }
 
-    /// Asks on the reader's connection.
-    async fn ask<T>(
-        &self,
-        request: impl FnOnce(oneshot::Sender<Result<T, LedgerError>>) -> Request,
-    ) -> Result<T, LedgerError> {
-        let reads = self.handles()?.reads;
-        self.ask_on(reads, request).await
-    }
-
     /// Asks on one of the readers' connections.
-    async fn ask_on<T>(
+    async fn ask<T>(
         &self,
         reader: mpsc::Sender<Request>,
         request: impl FnOnce(oneshot::Sender<Result<T, LedgerError>>) -> Request,
@@ -353,15 +344,15 @@ impl Ledger for PostgresLedger {
     }
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
-        self.ask(|reply| Request::Read(id.clone(), reply)).await
+        self.ask(self.handles()?.reads, |reply| Request::Read(id.clone(), reply)).await
     }
 
     async fn unsettled(&self, query: &UnsettledQuery) -> Result<UnsettledPage, LedgerError> {
-        self.ask(|reply| Request::Unsettled(query.clone(), reply)).await
+        self.ask(self.handles()?.reads, |reply| Request::Unsettled(query.clone(), reply)).await
     }
 
     async fn input(&self, id: &EffectId) -> Result<Option<Payload>, LedgerError> {
-        self.ask(|reply| Request::Input(id.clone(), reply)).await
+        self.ask(self.handles()?.reads, |reply| Request::Input(id.clone(), reply)).await
     }
 
     async fn sweep(&self, batch: Sweep) -> Result<Swept, LedgerError> {
@@ -374,8 +365,7 @@ impl Ledger for PostgresLedger {
     }
 
     async fn of_run(&self, run: &RunId, page: &RunPage) -> Result<Vec<RunRow>, LedgerError> {
-        let lists = self.handles()?.lists;
-        self.ask_on(lists, |reply| Request::Run(run.clone(), *page, reply)).await
+        self.ask(self.handles()?.lists, |reply| Request::Run(run.clone(), *page, reply)).await
     }
 
     fn linearizable_across_regions(&self) -> bool {

@@ -70,26 +70,6 @@ pub(super) static ATTEMPTS: LazyLock<String> =
 pub(super) static EVIDENCE: LazyLock<String> =
     LazyLock::new(|| history("effectual_evidence", EvidenceRow::COLUMNS, "seq"));
 
-/// What a run did and met: three branches, each by its index on the run. `$1` is the run, `$2` to `$5` the row before the
-/// first, `$6` how many. A closed attempt has a verdict in the place of a state.
-pub(super) const OF_RUN: &str = "
-    SELECT listed.* FROM (
-        SELECT e.digest_head, e.digest_tail, e.tenant, e.node, e.invocation, e.attempt::bigint AS attempt, e.keying,
-            e.state::text AS state, NULL::text AS verdict, e.started_at AS at, e.provider_key
-        FROM effectual_effects e WHERE e.run = $1::text
-        UNION ALL
-        SELECT e.digest_head, e.digest_tail, e.tenant, a.node, a.invocation, a.attempt::bigint, e.keying, NULL,
-            a.verdict::text, a.started_at, e.provider_key
-        FROM effectual_attempts a JOIN effectual_effects e ON e.digest_head = a.digest_head WHERE a.run = $1::text
-        UNION ALL
-        SELECT e.digest_head, e.digest_tail, e.tenant, t.node, t.invocation, e.attempt::bigint, e.keying,
-            e.state::text, NULL, t.at, e.provider_key
-        FROM effectual_touches t JOIN effectual_effects e ON e.digest_head = t.digest_head
-        WHERE t.run = $1::text AND e.run IS DISTINCT FROM $1::text AND NOT EXISTS (
-            SELECT FROM effectual_attempts a WHERE a.digest_head = t.digest_head AND a.run = $1::text)
-    ) listed
-    WHERE (at, attempt, digest_head, digest_tail) > ($2::bigint, $3::bigint, $4::uuid, $5::bytea)
-    ORDER BY at, attempt, digest_head, digest_tail LIMIT $6::bigint";
 /// What operators did to an effect, oldest first.
 pub(super) static AUDIT: LazyLock<String> =
     LazyLock::new(|| history("effectual_audit", AuditRow::COLUMNS, "seq"));
