@@ -52,6 +52,12 @@ fn graceful_shutdown() {
     runs_as_written("graceful_shutdown", &[&["--now"]]);
 }
 
+/// It goes on until it is told to end; here it only says what it needs. `tests/host` drives it.
+#[test]
+fn host() {
+    runs_as_written("host", &[&[]]);
+}
+
 #[test]
 fn stripe_refund() {
     let Some(url) = servers::stripe_mock("the example stripe_refund") else { return };

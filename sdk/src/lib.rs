@@ -17,6 +17,7 @@ pub mod idempotency_key;
 pub mod identity;
 pub mod ledger;
 pub mod provider;
+pub mod regions;
 pub mod retention;
 pub mod retry;
 #[cfg(test)]
@@ -24,6 +25,8 @@ mod simulation;
 pub mod telemetry;
 #[cfg(feature = "test-util")]
 pub mod testing;
+#[cfg(feature = "axum")]
+pub mod witness;
 
 pub use context::{EffectContext, Transaction, TransactionRefused};
 pub use descriptor::{Keying, RecoveryClass};

@@ -15,3 +15,4 @@ pub mod recorder;
 pub mod scripted;
 pub mod servers;
 pub mod wait;
+pub mod wire;

@@ -2,8 +2,9 @@
 
 use std::{
     collections::BTreeMap,
+    io::{BufRead, BufReader},
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::{Child, Command, ExitStatus, Output, Stdio},
     sync::OnceLock,
 };
 
@@ -52,6 +53,21 @@ impl Program {
         Said(written(self.name, arguments, &output))
     }
 
+    /// Starts it and leaves it running, with nothing of this process's environment but what is given.
+    ///
+    /// # Panics
+    /// When it does not start, or ends without a line.
+    #[must_use]
+    pub fn start(&self, environment: &[(&str, &str)]) -> Running {
+        let mut command = Command::new(&self.path);
+        command.env_clear().envs(environment.iter().copied()).current_dir(self.folder());
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("the example starts");
+        let mut said = String::new();
+        let output = BufReader::new(child.stdout.take().expect("its output")).read_line(&mut said);
+        assert!(output.is_ok() && !said.is_empty(), "the example ended without a word");
+        Running { child, said: said.trim_end().to_owned() }
+    }
+
     /// Compares the runs with what is written down.
     ///
     /// # Panics
@@ -65,6 +81,49 @@ impl Program {
         }
         let expected = std::fs::read_to_string(&file).unwrap_or_default();
         assert!(said == expected, "{} differs:\n--- expected\n{expected}\n--- said\n{said}", file.display());
+    }
+}
+
+/// A program that goes on; it does not outlive its owner.
+pub struct Running {
+    child: Child,
+    said: String,
+}
+
+impl Running {
+    /// The first line that it wrote.
+    #[must_use]
+    pub fn said(&self) -> &str {
+        &self.said
+    }
+
+    /// Kills it as `kill -9` does.
+    ///
+    /// # Panics
+    /// When it has ended by itself.
+    pub fn kill(mut self) {
+        self.child.kill().expect("it is still running");
+        let status = self.child.wait().expect("its end");
+        assert!(status.code().is_none(), "it had ended by itself: {status}");
+    }
+
+    /// Asks it to end, as a supervisor does, and waits until it has.
+    ///
+    /// # Panics
+    /// When it cannot be asked.
+    pub fn stop(mut self) -> ExitStatus {
+        let pid = self.child.id().to_string();
+        let asked = Command::new("kill").args(["-TERM", &pid]).status().expect("`kill` runs");
+        assert!(asked.success(), "it has ended already");
+        self.child.wait().expect("its end")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        drop(self.child.kill());
+        drop(self.child.wait());
     }
 }
 

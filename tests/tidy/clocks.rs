@@ -3,7 +3,9 @@
 use crate::files::{self, code};
 
 /// What waits by itself in the tests, and why it may.
-const SLEEPERS: [(&str, &str); 4] = [
+const SLEEPERS: [(&str, &str); 6] = [
+    ("examples/host/effects.rs", "the host comes back to a run after a while"),
+    ("examples/host/seams.rs", "holds a request for as long as it is told to"),
     ("tests/soaking/bank.rs", "an outage lasts for a while"),
     ("tests/soaking/chaos.rs", "faults come at random moments"),
     ("tests/sqlite/trouble.rs", "polls a file under a deadline"),

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use crate::files::{self, File, code};
 
 /// What each room of the crate may name. A room is the first folder or file below `sdk/src`.
-const ROOMS: [(&str, &[&str]); 16] = [
+const ROOMS: [(&str, &[&str]); 18] = [
+    ("regions", &["ledger"]),
+    ("witness", &["identity", "ledger"]),
     // Tests can put a simulated machine in the place of the real one.
     ("clock", &["environment"]),
     ("identity", &[]),

@@ -30,6 +30,14 @@ pub mod transactional {}
 #[doc = include_str!("recovery.md")]
 pub mod recovery {}
 
+/// What a run did, for its tenant to read; and what of the specification's second half is done where.
+#[doc = include_str!("witness.md")]
+pub mod witness {}
+
+/// Deployments in more than one region: what is claimed, and what it takes.
+#[doc = include_str!("multi_region.md")]
+pub mod multi_region {}
+
 /// Ending a process without losing an effect.
 #[doc = include_str!("shutdown.md")]
 pub mod shutdown {}

@@ -299,7 +299,9 @@ fn take_over(
         }
     };
     let claim = Claim::Won { record: Box::new(next.clone()), task };
-    Transition::write(claim, Write { closed, ..Write::effect(next) })
+    let transition = Transition::write(claim, Write { closed, ..Write::effect(next) });
+    // Who does not perform makes no attempt: the effect stays another's, and this run has met it.
+    if task == Task::Perform { transition } else { transition.with_touch() }
 }
 
 /// The end of an attempt that is still open when its effect is taken over: unknown, but for one whose outcome would have

@@ -9,17 +9,21 @@ use async_trait::async_trait;
 
 use super::{
     By, Change, Changed, Claim, ClaimRequest, EffectHistory, EffectRecord, Forgot, Ledger, LedgerError,
-    LedgerErrorKind, Owner, ResolutionReply, ResolutionRequest, Sweep, Swept,
+    LedgerErrorKind, Owner, ResolutionReply, ResolutionRequest, RunPage, RunRow, Sweep, Swept,
     audit::AuditEntry,
     change, claim,
     identities::{Named, Resolved, resolve},
+    listing::{Touch, page_of, rows_of},
     record::{Evidence, LedgerTime, Payload},
     resolution,
     sweep::{judge_forget, tombstone},
     transition::{Transition, Write},
     unsettled::{Unsettled, UnsettledCursor, UnsettledPage, UnsettledQuery},
 };
-use crate::{clock, identity::EffectId};
+use crate::{
+    clock,
+    identity::{EffectId, RunId},
+};
 
 /// A ledger that forgets everything when the process ends, and that no other process sees.
 ///
@@ -35,6 +39,7 @@ pub(crate) struct Kept {
     /// Further identities: the effect that each names, and its key-schema version.
     aliases: HashMap<EffectId, (EffectId, u32)>,
     pub(crate) inputs: HashMap<EffectId, Payload>,
+    touches: HashMap<RunId, HashMap<EffectId, Touch>>,
 }
 
 impl Default for MemoryLedger {
@@ -85,8 +90,21 @@ impl Kept {
         };
         let of = holder.as_ref().map_or(&request.id, |holder| &holder.id).clone();
         let transition = claim::judge(holder.as_deref(), request, now);
+        if let (true, Some(run)) = (transition.touch, &request.place.run) {
+            let touch = Touch { place: request.place.clone(), at: now };
+            self.touches.entry(run.clone()).or_default().entry(of.clone()).or_insert(touch);
+        }
         self.aliases.extend(aliases.into_iter().map(|alias| (alias.id, (of.clone(), alias.key_version))));
         self.store(transition)
+    }
+
+    fn of_run(&self, run: &RunId, page: &RunPage) -> Vec<RunRow> {
+        let touches = self.touches.get(run);
+        let rows = self
+            .effects
+            .iter()
+            .flat_map(|(id, history)| rows_of(history, run, touches.and_then(|touches| touches.get(id))));
+        page_of(rows.collect(), page)
     }
 
     fn sweep(&mut self, batch: Sweep, now: LedgerTime) -> Swept {
@@ -101,6 +119,7 @@ impl Kept {
                 Sweep::Tombstones { .. } => {
                     self.effects.remove(id);
                     self.aliases.retain(|_, (of, _)| of != id);
+                    self.touches.values_mut().for_each(|touched| drop(touched.remove(id)));
                 }
             }
         }
@@ -214,6 +233,10 @@ impl Ledger for MemoryLedger {
 
     async fn forget(&self, id: &EffectId, by: &By) -> Result<Forgot, LedgerError> {
         self.with(|kept| kept.forget(id, by, clock::wall_ms()))
+    }
+
+    async fn of_run(&self, run: &RunId, page: &RunPage) -> Result<Vec<RunRow>, LedgerError> {
+        self.with(|kept| kept.of_run(run, page))
     }
 
     fn name(&self) -> &'static str {

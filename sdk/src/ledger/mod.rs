@@ -11,6 +11,7 @@ mod give_back;
 pub mod identities;
 #[cfg(test)]
 pub(crate) mod judge_model;
+mod listing;
 mod memory;
 mod names;
 #[cfg(feature = "postgres")]
@@ -40,6 +41,7 @@ pub use self::{
     change::{Change, Changed, Owner},
     claim::{Claim, ClaimRequest, Task},
     error::{LedgerError, LedgerErrorKind},
+    listing::{RunCursor, RunPage, RunRow},
     memory::MemoryLedger,
     record::{EffectHistory, EffectRecord, Payload},
     resolution::{By, ResolutionReply, ResolutionRequest},
@@ -47,7 +49,7 @@ pub use self::{
     transaction::{EffectTransaction, TransactionEnd, TransactionalLedger, Transactions},
     unsettled::{Unsettled, UnsettledCursor, UnsettledPage, UnsettledQuery},
 };
-use crate::identity::EffectId;
+use crate::identity::{EffectId, RunId};
 
 /// What a ledger owes.
 ///
@@ -154,6 +156,25 @@ pub trait Ledger: Send + Sync + std::fmt::Debug + 'static {
         Err(unsupported(self.name(), "forget single effects"))
     }
 
+    /// A page of what a run did and met, by [`RunCursor`]: one row for each attempt that the run made, and one for each
+    /// effect that only other runs performed, from the run's first touch. A row's state is the one of the moment.
+    ///
+    /// By default a ledger lists no run.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; of kind [`Unsupported`](LedgerErrorKind::Unsupported) by default.
+    async fn of_run(&self, run: &RunId, page: &RunPage) -> Result<Vec<RunRow>, LedgerError> {
+        let _ = (run, page);
+        Err(LedgerError::new(LedgerErrorKind::Unsupported, "it lists no runs"))
+    }
+
+    /// Whether the ledger is linearizable across regions: whether a claim that one region stored is seen by every claim
+    /// that any region makes after it, also during a partition. `false` unless whoever set the ledger up says so; see the
+    /// page on [regions](crate::docs::multi_region).
+    fn linearizable_across_regions(&self) -> bool {
+        false
+    }
+
     /// Resolves when the effect may have changed, soon after another process stored that it is no longer in flight. It
     /// may resolve for no reason, and may miss a change, so callers look again from time to time whatever this does: every
     /// 250 ms at the latest, or every 2 s where [`announces`](Self::announces) says so. By default it never resolves.
@@ -226,6 +247,14 @@ impl<L: Ledger + ?Sized> Ledger for Arc<L> {
 
     async fn forget(&self, id: &EffectId, by: &By) -> Result<Forgot, LedgerError> {
         (**self).forget(id, by).await
+    }
+
+    async fn of_run(&self, run: &RunId, page: &RunPage) -> Result<Vec<RunRow>, LedgerError> {
+        (**self).of_run(run, page).await
+    }
+
+    fn linearizable_across_regions(&self) -> bool {
+        (**self).linearizable_across_regions()
     }
 
     async fn changed(&self, id: &EffectId) {

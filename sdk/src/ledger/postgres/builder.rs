@@ -22,6 +22,7 @@ pub struct PostgresLedgerBuilder {
     is_pooled: bool,
     writers: usize,
     patience: Duration,
+    linearizable_across_regions: bool,
     clock_offset_ms: i64,
 }
 
@@ -33,13 +34,22 @@ impl std::fmt::Debug for PostgresLedgerBuilder {
             .field("pooled", &self.is_pooled)
             .field("writers", &self.writers)
             .field("patience", &self.patience)
+            .field("linearizable_across_regions", &self.linearizable_across_regions)
             .finish_non_exhaustive()
     }
 }
 
 impl PostgresLedgerBuilder {
     pub(super) fn new(url: String) -> Self {
-        Self { url, schema: None, is_pooled: false, writers: WRITERS, patience: PATIENCE, clock_offset_ms: 0 }
+        Self {
+            url,
+            schema: None,
+            is_pooled: false,
+            writers: WRITERS,
+            patience: PATIENCE,
+            linearizable_across_regions: false,
+            clock_offset_ms: 0,
+        }
     }
 
     /// The schema that holds the ledger's tables: 1 to 63 of `a-z`, `0-9` and `_`, not starting with a digit. It is
@@ -61,7 +71,8 @@ impl PostgresLedgerBuilder {
     }
 
     /// How many connections write, from 1 to 16 (what is outside is taken as the nearest); 2 unless set. One more is
-    /// opened by the first read, and one that is told of changes, unless [pooled](Self::pooled).
+    /// opened by the first read, one by the first list of a run, and one that is told of changes, unless
+    /// [pooled](Self::pooled).
     pub fn writers(mut self, writers: usize) -> Self {
         self.writers = writers.clamp(1, WRITERS_MAX);
         self
@@ -70,6 +81,14 @@ impl PostgresLedgerBuilder {
     /// For how long a call goes on trying while the server cannot be reached; 5 seconds unless set.
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
+        self
+    }
+
+    /// Says that this database is linearizable across regions: a distributed SQL engine at its strictest isolation, or a
+    /// primary whose commits wait for a replica in every region that may take over. The ledger cannot check it; what
+    /// follows from it is on the page on [regions](crate::docs::multi_region). `false` unless set.
+    pub fn linearizable_across_regions(mut self, is_linearizable: bool) -> Self {
+        self.linearizable_across_regions = is_linearizable;
         self
     }
 
@@ -92,6 +111,6 @@ impl PostgresLedgerBuilder {
     pub async fn connect(self) -> Result<PostgresLedger, LedgerError> {
         let connector =
             Connector::new(&self.url, self.schema, self.is_pooled, self.patience, self.clock_offset_ms)?;
-        PostgresLedger::start(connector, self.writers).await
+        PostgresLedger::start(connector, self.writers, self.linearizable_across_regions).await
     }
 }

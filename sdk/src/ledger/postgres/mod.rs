@@ -17,6 +17,7 @@ mod connect;
 mod decode;
 mod encode;
 mod error;
+mod list;
 mod listen;
 mod migrate;
 mod pass;
@@ -59,11 +60,11 @@ use self::{
 };
 use super::{
     By, Change, Changed, Claim, ClaimRequest, EffectHistory, EffectTransaction, Forgot, Ledger, LedgerError,
-    LedgerErrorKind, Owner, Payload, ResolutionReply, ResolutionRequest, Sweep, Swept, TransactionalLedger,
-    Transactions, UnsettledPage, UnsettledQuery,
+    LedgerErrorKind, Owner, Payload, ResolutionReply, ResolutionRequest, RunPage, RunRow, Sweep, Swept,
+    TransactionalLedger, Transactions, UnsettledPage, UnsettledQuery,
     writer::{Intake, Queue, queue, serve},
 };
-use crate::identity::EffectId;
+use crate::identity::{EffectId, RunId};
 
 /// How many reads may wait; a caller beyond that waits for room.
 const READS_MAX: usize = 256;
@@ -85,6 +86,7 @@ pub struct PostgresLedger {
     place: super::requests::Place,
     /// Who waits for whom; `None` where nobody tells.
     signals: Option<Arc<Signals>>,
+    linearizable_across_regions: bool,
     /// Closes when the ledger's thread ends.
     ended: watch::Receiver<()>,
 }
@@ -94,6 +96,8 @@ pub struct PostgresLedger {
 struct Handles {
     queue: Queue,
     reads: mpsc::Sender<Request>,
+    /// Apart, so that no single read waits behind a long list.
+    lists: mpsc::Sender<Request>,
     sweeps: mpsc::Sender<sweep::Request>,
     transactions: mpsc::Sender<begin::Wanted>,
     #[cfg(feature = "tower")]
@@ -125,7 +129,11 @@ impl PostgresLedger {
         PostgresLedgerBuilder::new(url.into())
     }
 
-    async fn start(connector: Connector, writers: usize) -> Result<Self, LedgerError> {
+    async fn start(
+        connector: Connector,
+        writers: usize,
+        linearizable_across_regions: bool,
+    ) -> Result<Self, LedgerError> {
         let target = connector.target.clone();
         #[cfg(feature = "tower")]
         let place = super::requests::Place {
@@ -136,6 +144,7 @@ impl PostgresLedger {
         let (requests, requested) = requests::queue();
         let (queue, intake) = queue();
         let (reads, read) = mpsc::channel(READS_MAX);
+        let (lists, listed) = mpsc::channel(READS_MAX);
         let (sweeps, to_sweep) = mpsc::channel(SWEEPS_MAX);
         let (transactions, wanted) = mpsc::channel(TRANSACTIONS_MAX);
         let (opened, opening) = oneshot::channel();
@@ -147,6 +156,7 @@ impl PostgresLedger {
             intake,
             reads: reads.downgrade(),
             read,
+            listed,
             to_sweep,
             wanted,
             signals: signals.clone(),
@@ -166,6 +176,7 @@ impl PostgresLedger {
         let handles = Handles {
             queue,
             reads,
+            lists,
             sweeps,
             transactions,
             #[cfg(feature = "tower")]
@@ -177,6 +188,7 @@ impl PostgresLedger {
             #[cfg(feature = "tower")]
             place,
             signals,
+            linearizable_across_regions,
             ended,
         })
     }
@@ -204,15 +216,16 @@ impl PostgresLedger {
         answer.await.map_err(|_| closed(&self.target))?
     }
 
-    /// Asks on the reader's connection.
+    /// Asks on one of the readers' connections.
     async fn ask<T>(
         &self,
+        reader: mpsc::Sender<Request>,
         request: impl FnOnce(oneshot::Sender<Result<T, LedgerError>>) -> Request,
     ) -> Result<T, LedgerError> {
         let (reply, answer) = oneshot::channel();
-        let reads = self.handles()?.reads;
-        reads.send(request(reply)).await.map_err(|_| closed(&self.target))?;
-        drop(reads);
+        reader.send(request(reply)).await.map_err(|_| closed(&self.target))?;
+        // Not held while it waits: a ledger that is closed meanwhile ends.
+        drop(reader);
         answer.await.map_err(|_| closed(&self.target))?
     }
 
@@ -233,6 +246,7 @@ struct Work {
     intake: Intake,
     reads: mpsc::WeakSender<Request>,
     read: mpsc::Receiver<Request>,
+    listed: mpsc::Receiver<Request>,
     to_sweep: mpsc::Receiver<sweep::Request>,
     wanted: mpsc::Receiver<begin::Wanted>,
     signals: Option<Arc<Signals>>,
@@ -278,6 +292,7 @@ impl Work {
         let tells = self.signals.clone().map(|signals| (signals, self.reads));
         tasks.spawn(begin::serve(self.connector.clone(), tells, self.wanted));
         tasks.spawn(reader::serve(self.connector.clone(), self.read));
+        tasks.spawn(reader::serve(self.connector.clone(), self.listed));
         tasks.spawn(sweep::serve(self.connector.clone(), self.to_sweep));
         #[cfg(feature = "tower")]
         {
@@ -329,15 +344,15 @@ impl Ledger for PostgresLedger {
     }
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
-        self.ask(|reply| Request::Read(id.clone(), reply)).await
+        self.ask(self.handles()?.reads, |reply| Request::Read(id.clone(), reply)).await
     }
 
     async fn unsettled(&self, query: &UnsettledQuery) -> Result<UnsettledPage, LedgerError> {
-        self.ask(|reply| Request::Unsettled(query.clone(), reply)).await
+        self.ask(self.handles()?.reads, |reply| Request::Unsettled(query.clone(), reply)).await
     }
 
     async fn input(&self, id: &EffectId) -> Result<Option<Payload>, LedgerError> {
-        self.ask(|reply| Request::Input(id.clone(), reply)).await
+        self.ask(self.handles()?.reads, |reply| Request::Input(id.clone(), reply)).await
     }
 
     async fn sweep(&self, batch: Sweep) -> Result<Swept, LedgerError> {
@@ -347,6 +362,14 @@ impl Ledger for PostgresLedger {
     async fn forget(&self, id: &EffectId, by: &By) -> Result<Forgot, LedgerError> {
         let asked = sweep::Forget { id: id.clone(), by: by.clone() };
         self.ask_sweeper(|reply| sweep::Request::Forget(asked, reply)).await
+    }
+
+    async fn of_run(&self, run: &RunId, page: &RunPage) -> Result<Vec<RunRow>, LedgerError> {
+        self.ask(self.handles()?.lists, |reply| Request::Run(run.clone(), *page, reply)).await
+    }
+
+    fn linearizable_across_regions(&self) -> bool {
+        self.linearizable_across_regions
     }
 
     async fn changed(&self, id: &EffectId) {

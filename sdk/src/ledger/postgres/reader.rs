@@ -11,7 +11,7 @@ use super::{
     decode::{self, Unreadable},
     encode,
     error::{Trouble, report},
-    listen,
+    list, listen,
     round::Held,
     session::{Session, View, behind_offset},
     signals::News,
@@ -21,8 +21,10 @@ use super::{
 };
 use crate::{
     clock::{self, Moment, Until},
-    identity::EffectId,
-    ledger::{EffectHistory, LedgerError, LedgerErrorKind, Payload, UnsettledPage, UnsettledQuery},
+    identity::{EffectId, RunId},
+    ledger::{
+        EffectHistory, LedgerError, LedgerErrorKind, Payload, RunPage, RunRow, UnsettledPage, UnsettledQuery,
+    },
 };
 
 /// Where an answer goes.
@@ -31,7 +33,7 @@ type Reply<T> = oneshot::Sender<Result<T, LedgerError>>;
 /// A question that is on its way.
 pub(super) type Asking<'s, T> = Pin<Box<dyn Future<Output = Result<T, Setback>> + Send + 's>>;
 
-/// What the reader's connection is for.
+/// What a reader's connection is for.
 pub(super) enum Request {
     /// A read of one effect.
     Read(EffectId, Reply<Option<EffectHistory>>),
@@ -39,6 +41,8 @@ pub(super) enum Request {
     Unsettled(UnsettledQuery, Reply<UnsettledPage>),
     /// The stored arguments of one.
     Input(EffectId, Reply<Option<Payload>>),
+    /// A page of what a run did and met.
+    Run(RunId, RunPage, Reply<Vec<RunRow>>),
     /// What all ledgers are to be told. It may get lost.
     Tell(News, Vec<Uuid>),
 }
@@ -52,6 +56,9 @@ pub(super) async fn serve(connector: Connector, mut requests: mpsc::Receiver<Req
             Request::Read(id, reply) => drop(reply.send(read(&mut link, &id).await)),
             Request::Unsettled(query, reply) => {
                 drop(reply.send(unsettled::read_page(&mut link, &query).await));
+            }
+            Request::Run(run, page, reply) => {
+                drop(reply.send(list::read_page(&mut link, &run, page).await));
             }
             Request::Input(id, reply) => drop(reply.send(unsettled::read_input(&mut link, &id).await)),
             Request::Tell(news, heads) => {

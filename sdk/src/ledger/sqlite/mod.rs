@@ -10,6 +10,7 @@ mod columns;
 mod error;
 mod io;
 mod judging;
+mod list;
 mod migrate;
 mod open;
 mod read;
@@ -37,10 +38,10 @@ pub use self::requests::SqliteRequests;
 pub use self::settings::SqliteLedgerBuilder;
 use super::{
     By, Change, Changed, Claim, ClaimRequest, EffectHistory, EffectTransaction, Forgot, Ledger, LedgerError,
-    LedgerErrorKind, Owner, Payload, ResolutionReply, ResolutionRequest, Sweep, Swept, TransactionalLedger,
-    Transactions, UnsettledPage, UnsettledQuery, writer::Queue,
+    LedgerErrorKind, Owner, Payload, ResolutionReply, ResolutionRequest, RunPage, RunRow, Sweep, Swept,
+    TransactionalLedger, Transactions, UnsettledPage, UnsettledQuery, writer::Queue,
 };
-use crate::identity::EffectId;
+use crate::identity::{EffectId, RunId};
 
 /// A ledger in a SQLite file on a local disk.
 ///
@@ -67,6 +68,8 @@ struct Inner {
 struct Ends {
     queue: Queue,
     reads: read::Reads,
+    /// Apart, so that no single read waits behind a long list.
+    lists: read::Reads,
     sweeps: sweep::Sweeps,
     opener: begin::Opener,
     #[cfg(feature = "tower")]
@@ -167,6 +170,10 @@ impl Ledger for SqliteLedger {
 
     async fn forget(&self, id: &EffectId, by: &By) -> Result<Forgot, LedgerError> {
         self.ends()?.sweeps.forget(id, by).await
+    }
+
+    async fn of_run(&self, run: &RunId, page: &RunPage) -> Result<Vec<RunRow>, LedgerError> {
+        self.ends()?.lists.ask(|reply| read::Question::Run(run.clone(), *page, reply)).await
     }
 
     fn name(&self) -> &'static str {

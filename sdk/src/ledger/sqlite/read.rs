@@ -8,14 +8,17 @@ use tokio::sync::{mpsc, oneshot};
 use super::{
     columns::{ATTEMPT, effect_columns},
     error::Failure,
+    list,
     row::{self, Columns, unreadable},
     settings::Settings,
     unsettled,
 };
 use crate::{
     clock::{Moment, Until},
-    identity::EffectId,
-    ledger::{EffectHistory, LedgerError, LedgerErrorKind, Payload, UnsettledPage, UnsettledQuery},
+    identity::{EffectId, RunId},
+    ledger::{
+        EffectHistory, LedgerError, LedgerErrorKind, Payload, RunPage, RunRow, UnsettledPage, UnsettledQuery,
+    },
 };
 
 /// How many reads may wait; a caller beyond that waits for room.
@@ -30,6 +33,7 @@ pub(super) enum Question {
     History(EffectId, Reply<Option<EffectHistory>>),
     Unsettled(UnsettledQuery, Reply<UnsettledPage>),
     Input(EffectId, Reply<Option<Payload>>),
+    Run(RunId, RunPage, Reply<Vec<RunRow>>),
 }
 
 /// The callers' end.
@@ -53,7 +57,8 @@ impl Reads {
     }
 }
 
-/// Answers reads until every caller's end is dropped. A caller that goes away leaves no transaction open.
+/// Answers reads until every caller's end is dropped. A caller that goes away leaves no transaction open, and has no use
+/// for the answer.
 pub(super) async fn serve(settings: Arc<Settings>, mut asked: Asked) {
     let (statement, pages) = (Statement::new(), unsettled::Statements::new());
     let mut reader = Reader { settings: &settings, conn: None };
@@ -70,6 +75,10 @@ pub(super) async fn serve(settings: Arc<Settings>, mut asked: Asked) {
             }
             Question::Input(id, reply) => {
                 let answer = reader.patiently(async |conn| unsettled::input(conn, &id).await).await;
+                drop(reply.send(answer));
+            }
+            Question::Run(run, page, reply) => {
+                let answer = reader.patiently(async |conn| list::of_run(conn, &run, &page).await).await;
                 drop(reply.send(answer));
             }
         }

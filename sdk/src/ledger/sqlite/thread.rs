@@ -42,6 +42,7 @@ async fn live(settings: Arc<Settings>, opened: oneshot::Sender<Result<SqliteLedg
     };
     let (queue, intake) = writer::queue();
     let (reads, asked) = read::queue();
+    let (lists, listed) = read::queue();
     let (sweeps, asked_to_sweep) = sweep::queue();
     #[cfg(feature = "tower")]
     let (requests, requested) = super::requests::queue();
@@ -54,6 +55,7 @@ async fn live(settings: Arc<Settings>, opened: oneshot::Sender<Result<SqliteLedg
     let ends = Mutex::new(Some(Ends {
         queue,
         reads,
+        lists,
         sweeps,
         opener: opener.clone(),
         #[cfg(feature = "tower")]
@@ -72,7 +74,7 @@ async fn live(settings: Arc<Settings>, opened: oneshot::Sender<Result<SqliteLedg
     drop(opened.send(Ok(ledger)));
     #[cfg(feature = "tower")]
     let beside = super::requests::serve(settings, Arc::clone(&opener.progress), requested);
-    let effects = serve(opener, conn, &intake, asked, asked_to_sweep);
+    let effects = serve(opener, conn, &intake, [asked, listed], asked_to_sweep);
     #[cfg(feature = "tower")]
     tokio::join!(effects, beside);
     #[cfg(not(feature = "tower"))]
@@ -84,7 +86,7 @@ async fn serve(
     shared: Opener,
     conn: SqliteConnection,
     intake: &writer::Intake,
-    asked: read::Asked,
+    [asked, listed]: [read::Asked; 2],
     asked_to_sweep: sweep::Asked,
 ) {
     let Opener { settings, statements, progress } = shared;
@@ -92,7 +94,9 @@ async fn serve(
     let mut io = Io::new(Arc::clone(&settings), statements, Arc::clone(&progress), conn);
     let sweeping = sweep::serve(Arc::clone(&settings), Arc::clone(&progress), asked_to_sweep);
     let callers = async {
-        tokio::join!(writer::serve(intake, &mut io), read::serve(Arc::clone(&settings), asked), sweeping);
+        let reads = read::serve(Arc::clone(&settings), asked);
+        let lists = read::serve(Arc::clone(&settings), listed);
+        tokio::join!(writer::serve(intake, &mut io), reads, lists, sweeping);
         stop.notify_one();
     };
     tokio::join!(callers, checkpoint::run(Arc::clone(&settings), progress, Arc::clone(&stop)));

@@ -15,6 +15,7 @@ pub mod mismatch;
 pub mod operators;
 pub mod recovery;
 pub mod retention;
+pub mod runs;
 pub mod settling;
 mod support;
 pub mod takeover;
@@ -177,6 +178,15 @@ rules! {
         a_settle_in_a_transaction_is_the_outcome,
         a_stale_settle_in_a_transaction_leaves_nothing,
         a_transaction_that_is_not_settled_leaves_nothing,
+    }
+    runs {
+        a_run_without_effects_lists_none,
+        a_run_lists_each_of_its_attempts,
+        an_attempt_belongs_to_the_run_that_made_it,
+        a_run_lists_what_it_met_once,
+        a_run_that_looks_has_met_the_effect,
+        an_attempt_takes_the_place_of_a_touch,
+        pages_follow_on_each_other,
     }
     concurrency {
         of_64_claims_at_once_one_wins,
