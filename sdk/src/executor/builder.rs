@@ -11,7 +11,10 @@ use crate::{
     descriptor::{Descriptor, Registered},
     environment::Runtime,
     identity::FingerprintKey,
-    ledger::Ledger,
+    ledger::{
+        Ledger,
+        codec::{Codecs, PayloadCodec, Sealed},
+    },
     provider::{DynProvider, Profile, Provider},
     retention::RetentionPolicy,
     retry::RetryPolicy,
@@ -27,6 +30,8 @@ pub(crate) struct Defaults {
     pub(crate) retry: RetryPolicy,
     pub(crate) retention: Duration,
     pub(crate) outcome_size_max: usize,
+    /// Whether stored values are sealed, so that secrets may be among them.
+    pub(crate) seals: bool,
 }
 
 impl Default for Defaults {
@@ -39,6 +44,7 @@ impl Default for Defaults {
             retry: RetryPolicy::default(),
             retention: Duration::from_secs(30 * 24 * 3600),
             outcome_size_max: 1024 * 1024,
+            seals: false,
         }
     }
 }
@@ -53,6 +59,7 @@ pub struct ExecutorBuilder {
     provider_key_secret: Option<Vec<u8>>,
     fingerprint_keys: Vec<(String, Vec<u8>)>,
     sweep: Option<RetentionPolicy>,
+    codecs: Codecs,
 }
 
 impl ExecutorBuilder {
@@ -65,6 +72,7 @@ impl ExecutorBuilder {
             provider_key_secret: None,
             fingerprint_keys: Vec::new(),
             sweep: None,
+            codecs: Codecs::default(),
         }
     }
 
@@ -103,6 +111,19 @@ impl ExecutorBuilder {
     /// a provider's window. After that a call gets [`ErrorKind::Expired`](crate::ErrorKind::Expired).
     pub fn retention(mut self, retention: Duration) -> Self {
         self.defaults.retention = retention;
+        self
+    }
+
+    /// Seals every stored value with this codec, which also opens them: [encryption at rest](crate::docs::retention#encryption-at-rest).
+    /// What was stored before without one stays readable.
+    pub fn payload_codec(mut self, codec: impl PayloadCodec) -> Self {
+        self.codecs.seal_with(Arc::new(codec));
+        self
+    }
+
+    /// Opens values that this codec sealed, and seals none with it: a key that was replaced. May be given several times.
+    pub fn payload_decoder(mut self, codec: impl PayloadCodec) -> Self {
+        self.codecs.open_with(Arc::new(codec));
         self
     }
 
@@ -189,10 +210,17 @@ impl ExecutorBuilder {
             profile.check().map_err(|error| ConfigError(error.to_string()))?;
         }
         let fingerprint_keys = fingerprint_keys(&self.fingerprint_keys)?;
+        self.codecs.check().map_err(ConfigError)?;
+        let defaults = Defaults { seals: self.codecs.seals(), ..self.defaults };
+        let ledger: Arc<dyn Ledger> = if self.codecs.is_empty() {
+            self.ledger
+        } else {
+            Arc::new(Sealed::new(self.ledger, self.codecs))
+        };
         let core = Core::new(
-            self.ledger,
+            ledger,
             runtime,
-            self.defaults,
+            defaults,
             self.profiles,
             self.providers,
             self.provider_key_secret,
