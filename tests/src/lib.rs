@@ -14,4 +14,5 @@ pub mod random;
 pub mod recorder;
 pub mod scripted;
 pub mod servers;
+pub mod vault;
 pub mod wait;
