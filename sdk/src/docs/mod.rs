@@ -26,6 +26,10 @@ pub mod ledgers {}
 #[doc = include_str!("transactional.md")]
 pub mod transactional {}
 
+/// How long outcomes are kept, what stays of them, and encryption at rest.
+#[doc = include_str!("retention.md")]
+pub mod retention {}
+
 /// Ending a process without losing an effect.
 #[doc = include_str!("shutdown.md")]
 pub mod shutdown {}

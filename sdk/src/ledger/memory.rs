@@ -19,7 +19,7 @@ use super::{
     transition::{Transition, Write},
     unsettled::{Unsettled, UnsettledCursor, UnsettledPage, UnsettledQuery},
 };
-use crate::{clock, identity::EffectId};
+use crate::{clock, identity::EffectId, telemetry};
 
 /// A ledger that forgets everything when the process ends, and that no other process sees.
 ///
@@ -44,9 +44,10 @@ impl Default for MemoryLedger {
 }
 
 impl MemoryLedger {
-    /// An empty ledger.
+    /// An empty ledger. Warns in the log, in every build, so that it is not found out in production only.
     #[must_use]
     pub fn new() -> Self {
+        telemetry::kept_in_memory();
         Self { kept: Mutex::new(Some(Kept::default())) }
     }
 
