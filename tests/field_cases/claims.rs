@@ -41,7 +41,6 @@ pub(crate) fn request(class: RecoveryClass, lease_ms: i64) -> ClaimRequest {
         fingerprints: vec![argument(1)],
         input: None,
         class,
-        input: None,
         can_perform: true,
         can_look_up: false,
         can_poll: false,
