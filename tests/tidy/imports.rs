@@ -25,7 +25,7 @@ const ROOMS: [(&str, &[&str]); 18] = [
     ("ledger", &["clock", "descriptor", "identity", "telemetry"]),
     ("retention", &["clock", "ledger", "telemetry"]),
     ("idempotency_key", &["clock", "identity", "ledger", "telemetry"]),
-    ("context", &["clock", "executor", "identity", "ledger", "provider"]),
+    ("context", &["clock", "executor", "failure", "identity", "ledger", "provider"]),
     (
         "executor",
         &[
