@@ -26,7 +26,7 @@ const ROOMS: [(&str, &[&str]); 19] = [
     ("idempotency_key", &["clock", "identity", "ledger", "telemetry"]),
     ("secret", &[]),
     ("retention", &["clock", "environment", "ledger", "telemetry"]),
-    ("context", &["clock", "executor", "identity", "ledger", "provider"]),
+    ("context", &["clock", "executor", "failure", "identity", "ledger", "provider"]),
     (
         "executor",
         &[

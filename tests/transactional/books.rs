@@ -44,6 +44,8 @@ pub(crate) enum Then {
     Twice,
     /// Keeps its guard for ever.
     Forget,
+    /// Opens no transaction.
+    Idle,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize, Failure)]
@@ -107,11 +109,15 @@ macro_rules! booking {
                 #[key] account: String,
                 #[skip] script: Script,
             ) -> effectual::Result<Booked, BookError> {
+                let booked = Booked { account: account.clone(), attempt: cx.attempt() };
+                let then = script.next();
+                if then == Then::Idle {
+                    return Ok(booked);
+                }
                 let mut transaction = cx.transaction::<$ledger>().await.or_fail()?;
                 insert(&mut transaction, &account).await?;
-                let booked = Booked { account: account.clone(), attempt: cx.attempt() };
-                match script.next() {
-                    Then::Return => {}
+                match then {
+                    Then::Return | Then::Idle => {}
                     Then::Lose => return Err(BookError::Sql.into()),
                     Then::Refuse => return Err(BookError::Closed.into()),
                     Then::Busy => return Err(BookError::Busy.into()),

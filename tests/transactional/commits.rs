@@ -12,6 +12,7 @@ on_each_database![
     a_caller_that_goes_away_leaves_the_booking,
     a_savepoint_of_the_body_is_its_own,
     a_guard_that_is_kept_for_ever_keeps_nothing_open,
+    a_body_that_writes_nothing_has_an_outcome,
 ];
 
 async fn a_booking_and_its_outcome_commit_together(books: Books) {
@@ -102,4 +103,13 @@ async fn a_guard_that_is_kept_for_ever_keeps_nothing_open(books: Books) {
     books.book(&scope, "a-7", &Script::of([])).await.expect("nothing is in the way");
     assert_eq!((books.count("a-6").await, books.count("a-7").await), (1, 1));
     books.ledger.close().await;
+}
+
+async fn a_body_that_writes_nothing_has_an_outcome(books: Books) {
+    let executor = books.executor();
+    for replayed in [false, true] {
+        let (receipt, scope) = receipted(&executor);
+        books.book(&scope, "a-8", &Script::of([Then::Idle])).await.expect("an outcome");
+        assert_eq!((receipt.replayed(), books.count("a-8").await), (replayed, 0));
+    }
 }

@@ -14,8 +14,7 @@ fn refused(builder: ExecutorBuilder) -> String {
 #[tokio::test]
 async fn a_ledger_without_transactions_is_refused() {
     let error = refused(Executor::builder(MemoryLedger::new()));
-    for part in ["`book-", "books.rs", "`on_unknown = transactional`", "`memory`", "`SqliteLedger`", "`hold`"]
-    {
+    for part in ["`book-", "books.rs", "`on_unknown = transactional`", "`memory`", "SQLite", "`hold`"] {
         assert!(error.contains(part), "{error}");
     }
 }

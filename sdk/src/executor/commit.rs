@@ -35,8 +35,11 @@ impl Claimed<'_> {
             }
         };
         match (end, transaction) {
-            // A body that opened no transaction did nothing that has to commit with its outcome.
-            (BodyEnd::Done(body), None) => self.settle_success(attempt, body).await,
+            // A body that opened no transaction did nothing; its outcome is compared in one all the same.
+            (BodyEnd::Done(body), None) => match self.begin().await {
+                Ok(transaction) => self.commit(attempt, body, transaction).await,
+                Err(error) => self.unacknowledged(attempt, error).await,
+            },
             (BodyEnd::Done(body), Some(transaction)) => self.commit(attempt, body, transaction).await,
             (end, Some(transaction)) => match transaction.roll_back().await {
                 true => self.rolled_back(attempt, end).await,
@@ -44,6 +47,10 @@ impl Claimed<'_> {
             },
             (end, None) => self.rolled_back(attempt, end).await,
         }
+    }
+
+    async fn begin(&self) -> Result<Box<dyn EffectTransaction>, LedgerError> {
+        self.call.scope.core.ledger.begin(self.call.settings.attempt_timeout).await
     }
 
     async fn commit(

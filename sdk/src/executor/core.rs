@@ -154,7 +154,7 @@ impl Core {
         if is_transactional && offered == Transactions::None {
             return Err(ConfigError(format!(
                 "the effect `{}` at {}: `on_unknown = transactional` needs a ledger in whose database an effect's own SQL \
-                 commits with its outcome, and `{}` is none: use `SqliteLedger` or `PostgresLedger`, or choose \
+                 commits with its outcome, and `{}` is none: use the one in SQLite or in PostgreSQL, or choose \
                  `reconcile(path)` or `hold`",
                 settings.descriptor.operation,
                 settings.descriptor.location,

@@ -229,11 +229,7 @@ impl Claimed<'_> {
         }
     }
 
-    pub(super) async fn settle_success(
-        &mut self,
-        attempt: &Attempt,
-        body: OutcomeBody,
-    ) -> Result<Next, Lost> {
+    async fn settle_success(&mut self, attempt: &Attempt, body: OutcomeBody) -> Result<Next, Lost> {
         let ended = self.ended(attempt, AttemptVerdict::Performed, None);
         self.settle(ended, OutcomeKind::Success, body, attempt.provider_replay(), true).await
     }

@@ -1,11 +1,14 @@
 //! What the owner of a claim does with it: renew, end an attempt, open the next, settle. Judged by fence and attempt
 //! token, never by time.
 
+mod late;
+
+use self::late::{evidence_of, is_success_of_its_own, stale};
 use super::{
     give_back::{clear, keep_from_acting, polled},
     record::{
-        AcceptedHandle, AttemptEnd, AttemptToken, AttemptVerdict, Doubt, EffectRecord, Evidence, Fence,
-        LedgerTime, OutcomeBody, OutcomeKind, State, StoredOutcome,
+        AcceptedHandle, AttemptEnd, AttemptToken, AttemptVerdict, EffectRecord, Fence, LedgerTime,
+        OutcomeBody, OutcomeKind, State, StoredOutcome,
     },
     transition::{Transition, Write},
 };
@@ -351,58 +354,4 @@ fn label(record: &EffectRecord) -> Transition<Changed> {
     next.state = if doubt.is_some() { State::Escaped } else { State::Released };
     next.doubt = doubt;
     applied(next)
-}
-
-/// An answer behind a raised fence is not the outcome; it is kept, and success beside success is marked.
-fn stale(record: &EffectRecord, owner: &Owner, change: &Change, now: LedgerTime) -> Transition<Changed> {
-    let reply = Changed::Stale(Some(Box::new(record.clone())));
-    let Some(mut evidence) = evidence_of(owner, change, now).filter(|_| rule!(StaleAnswerIsKept)) else {
-        return Transition::read(reply);
-    };
-    if record.outcome.as_ref().is_some_and(StoredOutcome::is_forgotten) {
-        // What was forgotten does not come back by this way.
-        evidence.payload = None;
-    }
-    let mut next = record.next();
-    if evidence.verdict == AttemptVerdict::Performed {
-        next.late_success = true;
-        // An outcome of the same attempt, found by a look-up or given by an operator, is the same success.
-        let others = record.outcome.as_ref().filter(|_| owner.attempt != record.attempt);
-        next.double_suspected |= others.is_some_and(is_success_of_its_own);
-        if record.state != State::Completed && record.doubt.is_none() {
-            doubt_again(&mut next, owner, now);
-        }
-    }
-    Transition::write(reply, Write { evidence: Some(evidence), ..Write::effect(next) })
-}
-
-/// What a look-up or an operator took for not performed was performed after all: no attempt may start as if it were not.
-fn doubt_again(next: &mut EffectRecord, owner: &Owner, now: LedgerTime) {
-    next.doubt = Some(Doubt {
-        attempt: owner.attempt,
-        // The provider's window has been running since then at the earliest.
-        since: next.created_at,
-        class: next.class,
-        acts_until: now,
-        send_digest: None,
-    });
-    if next.state == State::Released {
-        next.state = State::Escaped;
-    }
-}
-
-/// Whether an outcome says that its own attempt performed the effect, and not that an earlier request had.
-fn is_success_of_its_own(outcome: &StoredOutcome) -> bool {
-    outcome.kind == OutcomeKind::Success && !outcome.provider_replay
-}
-
-fn evidence_of(owner: &Owner, change: &Change, now: LedgerTime) -> Option<Evidence> {
-    let (verdict, payload) = match change {
-        Change::Settle { ended, body: OutcomeBody::Payload(payload), .. } => {
-            (ended.verdict, Some(payload.clone()))
-        }
-        Change::Settle { ended, .. } => (ended.verdict, None),
-        _ => return None,
-    };
-    Some(Evidence { attempt: owner.attempt, fence: owner.fence, at: now, verdict, payload })
 }

@@ -202,7 +202,7 @@ fn keeps_from_resolving(record: &EffectRecord, action: &Action, now: LedgerTime)
         return Some(ResolutionReply::Settled);
     }
     let lease_remaining_ms = record.lease_until - now;
-    if record.state != State::Released && lease_remaining_ms > 0 {
+    if rule!(ResolutionWaitsForLease) && record.state != State::Released && lease_remaining_ms > 0 {
         return Some(ResolutionReply::InFlight { lease_remaining_ms });
     }
     let doubt = record.doubt_at_expiry();
@@ -222,7 +222,8 @@ fn keeps_from_resolving(record: &EffectRecord, action: &Action, now: LedgerTime)
             // Until the end of that millisecond.
             let quiet_from = acts_until.saturating_add(*settle_delay_ms).saturating_add(1);
             let delay_ms = quiet_from.saturating_sub(now);
-            (delay_ms > 0).then_some(ResolutionReply::NotYet { delay_ms })
+            (rule!(ResolutionWaitsForRequests) && delay_ms > 0)
+                .then_some(ResolutionReply::NotYet { delay_ms })
         }
         _ => None,
     }
@@ -242,7 +243,7 @@ fn keeps_from_reopening(record: &EffectRecord, now: LedgerTime) -> Option<Resolu
 
 fn store(record: &EffectRecord, request: &ResolutionRequest, now: LedgerTime) -> Transition<ResolutionReply> {
     let mut next = record.next();
-    next.fence += 1;
+    next.fence += i64::from(rule!(ResolutionRaisesFence));
     next.token = request.token;
     next.lease_until = now;
     next.doubt = None;

@@ -232,6 +232,10 @@ impl World {
                 !matches!(change, Change::Settle { .. }) || !after.evidence.is_empty(),
                 "a stale answer is kept"
             );
+            let says_performed = matches!(change, Change::Settle { kind: OutcomeKind::Success, .. });
+            let row = &after.effect;
+            let known = row.state == State::Completed || row.doubt.is_some();
+            assert!(!says_performed || known, "a late success is forgotten: {row:?}");
         }
         self.applied(at, &change, changed);
     }

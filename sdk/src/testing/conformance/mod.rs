@@ -174,6 +174,7 @@ rules! {
     transactions {
         what_was_not_committed_is_performed_by_the_next_claim,
         a_transactional_attempt_adds_no_doubt_and_ends_none,
+        who_cannot_perform_it_releases_what_was_not_committed,
         a_label_leaves_a_transactional_claim_as_it_is,
         a_settle_in_a_transaction_is_the_outcome,
         a_stale_settle_in_a_transaction_leaves_nothing,

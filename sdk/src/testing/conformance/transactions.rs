@@ -59,6 +59,22 @@ pub async fn a_transactional_attempt_adds_no_doubt_and_ends_none(ledger: &dyn Le
     }
 }
 
+/// Whoever looks at it and cannot perform it releases it, and the fence stays: its own outcome, if it comes, still counts.
+pub async fn who_cannot_perform_it_releases_what_was_not_committed(ledger: &dyn Ledger) {
+    let request = short(RecoveryClass::Transactional);
+    let first = win(ledger, &request).await;
+    lease_ended(ledger, &first).await;
+    let unable = ClaimRequest { can_perform: false, ..again(&request) };
+    let Claim::Released(released) = claim(ledger, &unable).await else { panic!("it is released") };
+    assert_eq!(
+        (released.state, released.fence, released.doubt.as_ref()),
+        (State::Released, first.fence, None)
+    );
+    assert_eq!(history(ledger, &first.id).await.effect, *released, "and that is stored");
+    let settled = apply(ledger, &first, &success(b"1")).await;
+    assert_eq!(settled.end.map(|end| end.verdict), Some(AttemptVerdict::Performed));
+}
+
 /// A label leaves such a claim to its lease: it may still commit, and nobody else performs it before.
 pub async fn a_label_leaves_a_transactional_claim_as_it_is(ledger: &dyn Ledger) {
     let request = transactional();
