@@ -171,7 +171,11 @@ impl Life {
                 Worker::Holds { closed, sent, token, .. } => {
                     acts.extend([Act::Die(at), Act::Renew(at)]);
                     if *closed {
-                        acts.push(Act::LookUp(at));
+                        if self.class == RecoveryClass::Reconcile
+                            && (self.performed > 0 || self.tokens < attempts_max)
+                        {
+                            acts.push(Act::LookUp(at));
+                        }
                         if self.tokens < attempts_max {
                             acts.push(Act::Open(at));
                         }
@@ -419,8 +423,8 @@ fn request(class: RecoveryClass, token: u8) -> ClaimRequest {
         fingerprints: Vec::new(),
         class,
         can_look_up: class == RecoveryClass::Reconcile,
-        can_perform: true,
         can_poll: false,
+        can_perform: true,
         input: None,
         resend_window_ms: (class == RecoveryClass::Resend).then_some(WINDOW - TIMEOUT),
         resend_quiet_ms: None,
