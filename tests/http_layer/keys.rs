@@ -172,6 +172,21 @@ async fn a_route_may_require_a_key_or_take_a_quoted_one() {
     assert!(post("/quoted", "{}").key(&key).send(to).await.is_replay(), "it is the key that is quoted");
 }
 
+#[tokio::test]
+async fn of_two_layers_the_outer_one_has_the_record() {
+    let runs = Runs::default();
+    let layer = Store::memory().layer().build().expect("a layer");
+    let strict = layer.adjust().required(true).build().expect("a layer");
+    let count = |runs: Runs| move || async move { runs.one().to_string() };
+    let app = Router::new().route("/runs", on_post(count(runs.clone())).layer(strict));
+    let to = serve(app.layer(layer)).await;
+    let request = post("/runs", "{}").key(&fresh_key());
+    assert_eq!(request.send(to).await.text(), "1");
+    assert!(request.send(to).await.is_replay());
+    post("/runs", "{}").send(to).await.is_refused(400, "idempotency_key_required");
+    assert_eq!(runs.count(), 1);
+}
+
 #[test]
 fn settings_outside_their_bounds_are_refused() {
     use std::time::Duration;

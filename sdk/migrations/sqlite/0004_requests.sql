@@ -29,6 +29,6 @@ CREATE TABLE effectual_requests (
         (state = 'final') = (status IS NOT NULL) AND (state = 'final') = (headers IS NOT NULL)
         AND (state = 'final') = (body IS NOT NULL)),
     CONSTRAINT unavailable_has_reason CHECK ((state = 'unavailable') = (absent_reason IS NOT NULL))
-) WITHOUT ROWID;
+);
 
 CREATE INDEX effectual_requests_by_retention ON effectual_requests (retain_until);

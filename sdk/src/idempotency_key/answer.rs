@@ -97,7 +97,7 @@ fn fate(status: StatusCode, code: Option<&str>, settings: &Settings) -> Fate {
         return Fate::Retryable;
     }
     match (status.as_u16(), code) {
-        (408 | 425 | 429 | 500.., _) => Fate::Retryable,
+        (408 | 425 | 429 | 500.., _) | (409, Some("idempotency_in_flight")) => Fate::Retryable,
         (401 | 403, _) | (400, Some("validation_error" | "idempotency_key_invalid")) => Fate::Forgotten,
         _ => Fate::Final,
     }

@@ -91,10 +91,10 @@ where
         let copy = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, copy);
         let layer = self.layer.clone();
-        if is_ignored(request.method()) {
+        conceal(&mut request);
+        if is_ignored(request.method()) || is_kept_already(&request) {
             return pass(&mut inner, request, &layer.settings);
         }
-        conceal(&mut request);
         match identify(&layer, &mut request) {
             Ok(None) => pass(&mut inner, request, &layer.settings),
             Ok(Some(asks)) => {
@@ -114,6 +114,11 @@ fn is_ignored(method: &Method) -> bool {
     [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE].contains(method)
 }
 
+/// Whether a layer further outside has the record: a second one would wait for the first.
+fn is_kept_already<Q>(request: &Request<Q>) -> bool {
+    request.extensions().get::<KeyedRequest>().is_some_and(KeyedRequest::has_key)
+}
+
 /// Further inside, a log that shows headers does not show this one.
 fn conceal<Q>(request: &mut Request<Q>) {
     if let http::header::Entry::Occupied(mut lines) = request.headers_mut().entry(key::HEADER) {
@@ -131,7 +136,7 @@ where
     S::Future: Send + 'static,
     B: Body,
 {
-    request.extensions_mut().insert(KeyedRequest::new(Arc::clone(settings), None));
+    request.extensions_mut().get_or_insert_with(|| KeyedRequest::new(Arc::clone(settings), None));
     let answer = inner.call(request);
     ResponseFuture(Box::pin(async move { Ok(answer.await?.map(ResponseBody::untouched)) }))
 }
