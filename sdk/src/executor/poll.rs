@@ -62,7 +62,8 @@ impl Claimed<'_> {
         let mut delay = Duration::from_millis((poll_after - self.ledger_now()).max(0).unsigned_abs());
         let mut unanswered = 0;
         loop {
-            if !delay.is_zero() && !(self.call.may_wait(delay) && self.call.waited(delay).await) {
+            let goes_on = delay.is_zero() || (self.call.may_wait(delay) && self.call.waited(delay).await);
+            if !goes_on {
                 return self.still_accepted(handle, delay, otherwise).await;
             }
             delay = match self.poll_once(&handle).await {
