@@ -6,6 +6,7 @@ mod claims;
 mod opening;
 mod outages;
 mod pooled;
+mod removal;
 mod told;
 mod unsettled;
 

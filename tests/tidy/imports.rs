@@ -23,8 +23,8 @@ const ROOMS: [(&str, &[&str]); 18] = [
     ("provider", &["clock", "context", "descriptor", "failure", "identity"]),
     // An embedded ledger has only the log to tell of its file's trouble; `telemetry` in turn names errors and ids only.
     ("ledger", &["clock", "descriptor", "identity", "telemetry"]),
-    ("retention", &["clock", "ledger", "telemetry"]),
     ("idempotency_key", &["clock", "identity", "ledger", "telemetry"]),
+    ("retention", &["clock", "environment", "ledger", "telemetry"]),
     ("context", &["clock", "executor", "identity", "ledger", "provider"]),
     (
         "executor",

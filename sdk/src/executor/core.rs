@@ -297,7 +297,7 @@ impl Core {
     pub(crate) fn sweep(&self, policy: RetentionPolicy) {
         let mut phase = self.phase.subscribe();
         let stop = async move { drop(phase.wait_for(|phase| *phase != Phase::Open).await) };
-        self.runtime.spawn(retention::run(self.ledger.clone(), policy, stop));
+        drop(self.runtime.spawn(retention::run(self.ledger.clone(), policy, stop)));
     }
 
     /// Resolves when no claim is held, or with the number of those that are when the time is over.

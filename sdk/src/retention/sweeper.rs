@@ -1,6 +1,6 @@
 //! Sweeping: one pass, and the loop that makes one from time to time.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use super::policy::RetentionPolicy;
 use crate::{
@@ -66,7 +66,7 @@ pub(crate) async fn run(ledger: Arc<dyn Ledger>, policy: RetentionPolicy, stop: 
                     }
                 }
             }
-            delay = policy.until_next(false, environment::share()).max(Duration::from_millis(1));
+            delay = policy.until_next(false, environment::share());
         }
     };
     tokio::select! {

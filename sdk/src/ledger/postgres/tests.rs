@@ -223,6 +223,9 @@ fn every_statement_pins_the_durable_commit() {
         &*sql::STORE_MANY,
         &*sql::STORE_WITH_MORE,
         &*sql::TOUCH,
+        &*sql::FORGET_DUE,
+        &*sql::LOCK_TOMBSTONES,
+        &*sql::FORGET_ONE,
     ] {
         assert!(statement.starts_with("WITH clock AS MATERIALIZED"), "{statement}");
         assert!(statement.contains("set_config('synchronous_commit'"), "{statement}");

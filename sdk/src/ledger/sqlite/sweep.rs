@@ -232,3 +232,28 @@ async fn forget(
     audit.execute(conn).await?;
     Ok((Ok(Forgot::Forgotten), BYTES_A_ROW))
 }
+
+#[cfg(test)]
+mod tests {
+    use sqlx::AssertSqlSafe;
+
+    use super::*;
+
+    /// Every statement of a sweep finds its rows by an index, those that the references between the tables add included.
+    #[tokio::test]
+    async fn no_statement_reads_a_whole_table() {
+        let mut conn = SqliteConnection::connect("sqlite::memory:").await.expect("a database");
+        for migration in crate::ledger::sqlite::migrate::MIGRATIONS {
+            sqlx::raw_sql(migration).execute(&mut conn).await.expect("the schema");
+        }
+        for sql in [DUE, TOMBSTONES, FIND].into_iter().chain(FORGET).chain(REMOVE) {
+            let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"));
+            let steps: Vec<(i64, i64, i64, String)> =
+                sqlx::query_as(explain).fetch_all(&mut conn).await.expect("a plan");
+            assert!(!steps.is_empty(), "{sql}");
+            for (_, _, _, step) in steps {
+                assert!(step.starts_with("SEARCH") || step.starts_with("SCALAR SUBQUERY"), "{sql}: {step}");
+            }
+        }
+    }
+}
