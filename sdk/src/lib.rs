@@ -20,6 +20,7 @@ pub mod provider;
 pub mod regions;
 pub mod retention;
 pub mod retry;
+mod secret;
 #[cfg(test)]
 mod simulation;
 pub mod telemetry;
@@ -45,6 +46,7 @@ pub use ledger::postgres::PostgresLedger;
 pub use ledger::sqlite::SqliteLedger;
 pub use ledger::{Ledger, LedgerError, LedgerErrorKind, MemoryLedger, TransactionalLedger, resolution::By};
 pub use provider::{LookUp, Poll, Profile, Provider, SendPermit, SendRefused};
+pub use secret::Secret;
 
 /// What an effect returns: its value, or an [`EffectError`] around its own error type.
 pub type Result<T, E> = std::result::Result<T, EffectError<E>>;

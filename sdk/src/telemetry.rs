@@ -63,6 +63,16 @@ pub(crate) fn renewal_failed(id: &crate::EffectId, error: &crate::LedgerError) {
     tracing::warn!(target: TARGET, { effect.id = %id, ledger.error_kind = ?error.kind() }, "a lease was not renewed");
 }
 
+/// The payload codec did not seal a value; the effect is recorded without it, or was not started.
+pub(crate) fn not_sealed(id: &crate::EffectId) {
+    tracing::error!(target: TARGET, { effect.id = %id }, "the payload codec did not seal a value");
+}
+
+/// The payload codec did not open a stored value; the call is told that it is unreadable.
+pub(crate) fn not_opened(id: &crate::EffectId) {
+    tracing::error!(target: TARGET, { effect.id = %id }, "the payload codec did not open a stored value");
+}
+
 /// A pass over the ledger forgot what was past its retention.
 pub(crate) fn swept(forgotten: u64, removed: u64) {
     tracing::info!(target: TARGET, { sweep.forgotten = forgotten, sweep.removed = removed }, "what is past its retention was forgotten");

@@ -43,7 +43,10 @@ async fn f19_a_touch_of_an_effect_that_is_being_removed() {
     let claim = claim_beside_a_removal(&database, in_run("one", "second")).await;
     assert!(matches!(claim, Claim::Won { .. }), "a row of its own: {claim:?}");
     let mut observer = raw(&database).await;
-    assert_eq!(number(&mut observer, "SELECT count(*) FROM effectual_effects WHERE state = 'claimed'").await, 1);
+    assert_eq!(
+        number(&mut observer, "SELECT count(*) FROM effectual_effects WHERE state = 'claimed'").await,
+        1
+    );
     assert_eq!(number(&mut observer, "SELECT count(*) FROM effectual_touches").await, 0);
 }
 

@@ -7,6 +7,7 @@ use effectual::{
     ledger::{
         Forgot,
         record::{AbsentReason, OutcomeBody, State},
+        resolution::By,
     },
     retention::{RetentionPolicy, sweep},
 };
@@ -27,6 +28,10 @@ on_each_ledger![
 
 /// A value that nobody wants to find anywhere.
 const CANARY: &str = "canary-5a1e7c";
+
+fn by() -> By {
+    By::new("the privacy job", "request 17").expect("who and why")
+}
 
 async fn expired(scope: &TenantScope, order: &str, provider: &Scripted) {
     let error = holding(scope, order.to_owned(), 5, provider.clone()).await.expect_err("no longer kept");
@@ -93,7 +98,8 @@ async fn f42_an_outcome_that_a_privacy_job_forgot_is_expired(ledger: Arc<dyn Led
     holding(&scope, CANARY.into(), 5, provider.clone()).await.expect("performed");
     holding(&scope, CANARY.into(), 5, provider.clone()).await.expect("replayed");
     let id = receipt.effect_id().expect("an identity");
-    let forget = || executor.forget(&id, "the privacy job", "request 17");
+    let by = by();
+    let forget = || executor.forget(&id, &by);
     assert_eq!(forget().await.expect("an answer"), Forgot::Forgotten);
     tombstone(&executor, &receipt).await;
     for _ in 0..2 {
@@ -111,12 +117,12 @@ async fn only_a_completed_effect_can_be_forgotten(ledger: Arc<dyn Ledger>) {
     for order in ["escaped", "released"] {
         holding(&scope, order.into(), 5, provider.clone()).await.expect_err("no outcome");
         let id = receipt.effect_id().expect("an identity");
-        assert_eq!(executor.forget(&id, "o", "w").await.expect("an answer"), Forgot::Unsettled);
+        assert_eq!(executor.forget(&id, &by()).await.expect("an answer"), Forgot::Unsettled);
         ends.push(state(&executor, &receipt).await);
     }
     assert_eq!(ends, [State::Escaped, State::Released]);
     let unknown = effectual::EffectId::parse(format!("acme/{}", "0".repeat(64))).expect("an id");
-    assert_eq!(executor.forget(&unknown, "o", "w").await.expect("an answer"), Forgot::NotFound);
+    assert_eq!(executor.forget(&unknown, &by()).await.expect("an answer"), Forgot::NotFound);
 }
 
 /// What is forgotten is in no column, and not in the file of SQLite once its log is moved into it.
@@ -131,10 +137,14 @@ async fn f42_what_was_forgotten_is_gone_and_who_did_it_is_kept() {
         let order = CANARY.repeat(1_000);
         holding(&scope, order.clone(), 5, provider.clone()).await.expect("performed");
         let id = receipt.effect_id().expect("an identity");
-        assert_eq!(executor.forget(&id, "the privacy job", "request 17").await.expect("an answer"), Forgot::Forgotten);
+        assert_eq!(executor.forget(&id, &by()).await.expect("an answer"), Forgot::Forgotten);
         let columns = match place.file() {
-            Some(_) => "SELECT count(*) || '' FROM effectual_effects WHERE payload IS NOT NULL OR readable IS NOT NULL",
-            None => "SELECT count(*)::text FROM effectual_effects WHERE effectual_effects::text LIKE '%canary%'",
+            Some(_) => {
+                "SELECT count(*) || '' FROM effectual_effects WHERE payload IS NOT NULL OR readable IS NOT NULL"
+            }
+            None => {
+                "SELECT count(*)::text FROM effectual_effects WHERE effectual_effects::text LIKE '%canary%'"
+            }
         };
         assert_eq!(place.texts(columns).await, ["0"]);
         let audit = "SELECT who || ', ' || why || ', ' || action || ', ' || before FROM effectual_audit";
@@ -149,7 +159,10 @@ async fn f42_what_was_forgotten_is_gone_and_who_did_it_is_kept() {
         ledger.close().await;
         if let Some(file) = place.file() {
             let bytes = std::fs::read(file).expect("the file");
-            assert!(!bytes.windows(CANARY.len()).any(|found| found == CANARY.as_bytes()), "it is in the file");
+            assert!(
+                !bytes.windows(CANARY.len()).any(|found| found == CANARY.as_bytes()),
+                "it is in the file"
+            );
         }
     }
 }

@@ -81,7 +81,7 @@ impl Place {
         let sql = AssertSqlSafe(sql.to_owned());
         match self {
             Self::Sqlite(file) => {
-                let options = SqliteConnectOptions::new().filename(file.path());
+                let options = SqliteConnectOptions::new().filename(file.path()).create_if_missing(true);
                 let mut connection = options.connect().await.expect("a connection");
                 sqlx::raw_sql(sql).execute(&mut connection).await.expect("raw SQL");
             }

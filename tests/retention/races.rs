@@ -10,7 +10,10 @@ use std::{
 
 use effectual::{
     EffectId, Ledger, LedgerError,
-    ledger::{Change, Changed, Claim, ClaimRequest, EffectHistory, Owner, record::State},
+    ledger::{
+        Change, Changed, Claim, ClaimRequest, EffectHistory, Owner, Payload, UnsettledPage, UnsettledQuery,
+        record::State,
+    },
 };
 use effectual_tests::{on_each_ledger, scripted::Scripted, wait};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
@@ -45,11 +48,15 @@ async fn f19_a_row_that_goes_between_the_conflict_and_the_read() {
         holding(&scope, "o-1".into(), 5, provider.clone()).await.expect("performed");
         let connect = async || PgConnection::connect(&database.url()).await.expect("a connection");
         let (mut winner, mut remover, mut observer) = (connect().await, connect().await, connect().await);
-        execute(&mut winner, "CREATE TABLE kept AS SELECT * FROM effectual_effects; DELETE FROM effectual_effects")
-            .await;
+        execute(
+            &mut winner,
+            "CREATE TABLE kept AS SELECT * FROM effectual_effects; DELETE FROM effectual_effects",
+        )
+        .await;
         execute(&mut winner, "BEGIN; INSERT INTO effectual_effects SELECT * FROM kept").await;
         let (provider_of_call, scope_of_call) = (provider.clone(), scope.clone());
-        let call = tokio::spawn(async move { holding(&scope_of_call, "o-1".into(), 5, provider_of_call).await });
+        let call =
+            tokio::spawn(async move { holding(&scope_of_call, "o-1".into(), 5, provider_of_call).await });
         wait::until("the conflict", LIMIT, async || waiting(&mut observer).await == 1).await;
         // Whoever asked for the table first has it first: the removal comes before the next look of the claim.
         let remove = tokio::spawn(async move {
@@ -90,6 +97,14 @@ impl Ledger for Vanishing {
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
         self.inner.read(id).await
+    }
+
+    async fn unsettled(&self, query: &UnsettledQuery) -> Result<UnsettledPage, LedgerError> {
+        self.inner.unsettled(query).await
+    }
+
+    async fn input(&self, id: &EffectId) -> Result<Option<Payload>, LedgerError> {
+        self.inner.input(id).await
     }
 
     fn name(&self) -> &'static str {

@@ -11,7 +11,8 @@ use std::{
 use effectual::{
     EffectId, Executor, Ledger, LedgerError, LedgerErrorKind, MemoryLedger,
     ledger::{
-        Change, Changed, Claim, ClaimRequest, EffectHistory, Owner, Sweep, Swept,
+        Change, Changed, Claim, ClaimRequest, EffectHistory, Owner, Payload, Sweep, Swept, UnsettledPage,
+        UnsettledQuery,
         record::{AbsentReason, OutcomeBody},
     },
     retention::RetentionPolicy,
@@ -90,6 +91,14 @@ impl Ledger for Counting {
             Some(kind) => Err(LedgerError::new(kind, "as told")),
             None => self.inner.sweep(batch).await,
         }
+    }
+
+    async fn unsettled(&self, query: &UnsettledQuery) -> Result<UnsettledPage, LedgerError> {
+        self.inner.unsettled(query).await
+    }
+
+    async fn input(&self, id: &EffectId) -> Result<Option<Payload>, LedgerError> {
+        self.inner.input(id).await
     }
 
     fn name(&self) -> &'static str {

@@ -79,7 +79,9 @@ async fn f19_a_touch_of_an_effect_that_is_being_removed() {
     for round in 0..60 {
         settle_in_run(&ledger, &from_run("one", round * 10 + 1)).await;
         execute(&mut other, "UPDATE effectual_effects SET retain_until = 1").await.expect("long ago");
-        execute(&mut other, "BEGIN IMMEDIATE; DELETE FROM effectual_effects").await.expect("not yet for others");
+        execute(&mut other, "BEGIN IMMEDIATE; DELETE FROM effectual_effects")
+            .await
+            .expect("not yet for others");
         let request = from_run("two", round * 10 + 2);
         let (claim, removed) = tokio::join!(ledger.claim(&request), async {
             // The claim has some time for its look, and not so much that it looks again.

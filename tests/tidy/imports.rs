@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::files::{self, File, code};
 
 /// What each room of the crate may name. A room is the first folder or file below `sdk/src`.
-const ROOMS: [(&str, &[&str]); 18] = [
+const ROOMS: [(&str, &[&str]); 19] = [
     ("regions", &["ledger"]),
     ("witness", &["identity", "ledger"]),
     // Tests can put a simulated machine in the place of the real one.
@@ -24,6 +24,7 @@ const ROOMS: [(&str, &[&str]); 18] = [
     // An embedded ledger has only the log to tell of its file's trouble; `telemetry` in turn names errors and ids only.
     ("ledger", &["clock", "descriptor", "identity", "telemetry"]),
     ("idempotency_key", &["clock", "identity", "ledger", "telemetry"]),
+    ("secret", &[]),
     ("retention", &["clock", "environment", "ledger", "telemetry"]),
     ("context", &["clock", "executor", "identity", "ledger", "provider"]),
     (
@@ -41,6 +42,7 @@ const ROOMS: [(&str, &[&str]); 18] = [
             "provider",
             "retention",
             "retry",
+            "secret",
             "telemetry",
         ],
     ),

@@ -13,7 +13,10 @@ use crate::{
     descriptor::{Descriptor, Registered},
     environment::Runtime,
     identity::FingerprintKey,
-    ledger::Ledger,
+    ledger::{
+        Ledger,
+        codec::{Codecs, PayloadCodec, Sealed},
+    },
     provider::{DynProvider, Profile, Provider},
     retention::RetentionPolicy,
     retry::RetryPolicy,
@@ -29,6 +32,8 @@ pub(crate) struct Defaults {
     pub(crate) retry: RetryPolicy,
     pub(crate) retention: Duration,
     pub(crate) outcome_size_max: usize,
+    /// Whether stored values are sealed, so that secrets may be among them.
+    pub(crate) seals: bool,
 }
 
 impl Default for Defaults {
@@ -41,6 +46,7 @@ impl Default for Defaults {
             retry: RetryPolicy::default(),
             retention: Duration::from_secs(30 * 24 * 3600),
             outcome_size_max: 1024 * 1024,
+            seals: false,
         }
     }
 }
@@ -58,6 +64,7 @@ pub struct ExecutorBuilder {
     resources: Resources,
     recovery: Recovery,
     recovers: Vec<String>,
+    codecs: Codecs,
 }
 
 impl ExecutorBuilder {
@@ -73,6 +80,7 @@ impl ExecutorBuilder {
             resources: Resources::default(),
             recovery: Recovery::default(),
             recovers: Vec::new(),
+            codecs: Codecs::default(),
         }
     }
 
@@ -111,6 +119,19 @@ impl ExecutorBuilder {
     /// a provider's window. After that a call gets [`ErrorKind::Expired`](crate::ErrorKind::Expired).
     pub fn retention(mut self, retention: Duration) -> Self {
         self.defaults.retention = retention;
+        self
+    }
+
+    /// Seals every stored value with this codec, which also opens them: [encryption at rest](crate::docs::retention#encryption-at-rest).
+    /// What was stored before without one stays readable.
+    pub fn payload_codec(mut self, codec: impl PayloadCodec) -> Self {
+        self.codecs.seal_with(Arc::new(codec));
+        self
+    }
+
+    /// Opens values that this codec sealed, and seals none with it: a key that was replaced. May be given several times.
+    pub fn payload_decoder(mut self, codec: impl PayloadCodec) -> Self {
+        self.codecs.open_with(Arc::new(codec));
         self
     }
 
@@ -218,8 +239,15 @@ impl ExecutorBuilder {
             profile.check().map_err(|error| ConfigError(error.to_string()))?;
         }
         let fingerprint_keys = fingerprint_keys(&self.fingerprint_keys)?;
+        self.codecs.check().map_err(ConfigError)?;
+        let defaults = Defaults { seals: self.codecs.seals(), ..self.defaults };
+        let ledger: Arc<dyn Ledger> = if self.codecs.is_empty() {
+            self.ledger
+        } else {
+            Arc::new(Sealed::new(self.ledger, self.codecs))
+        };
         let given = Given {
-            defaults: self.defaults,
+            defaults,
             profiles: self.profiles,
             providers: self.providers,
             provider_key_secret: self.provider_key_secret,
@@ -227,7 +255,7 @@ impl ExecutorBuilder {
             resources: self.resources,
             recovery: self.recovery,
         };
-        let core = Core::new(self.ledger, runtime, given);
+        let core = Core::new(ledger, runtime, given);
         for descriptor in registered()? {
             core.settings(descriptor)?;
         }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::{
     claimed::{Claimed, Lost},
-    drive::stored,
     erased::{BodyEnd, BodyFailure, CallError},
     perform::Next,
 };
@@ -54,12 +53,12 @@ impl Claimed<'_> {
         transaction: Box<dyn EffectTransaction>,
     ) -> Result<Next, Lost> {
         let ended = self.ended(attempt, AttemptVerdict::Performed, None);
+        let (body, kept_back) = self.to_store(body);
         let change = self.settlement(ended, OutcomeKind::Success, body, false, true);
         match transaction.settle(&self.owner(), &change).await {
             TransactionEnd::Committed(record) => {
                 self.adopt(*record);
-                self.over();
-                Ok(Next::Over(stored(&self.record(), false)))
+                Ok(self.settled(kept_back))
             }
             TransactionEnd::Stale => Err(Lost::TakenOver),
             TransactionEnd::EndedByBody => self.ended_by_body(attempt).await,

@@ -14,10 +14,15 @@ use crate::{
         record::{AbsentReason, OutcomeBody, Payload},
         resolution::REASON_CODEC,
     },
+    secret,
 };
 
 /// The encoding of outcomes.
 const CODEC: &str = "json/1";
+/// The same, with a [`Secret`](crate::Secret) in it: stored only if it is sealed.
+const SECRET_CODEC: &str = "secret-json/1";
+/// What is stored in the place of such a value where nothing seals it: nothing.
+const WITHHELD_CODEC: &str = "withheld/1";
 
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 pub(crate) type OwnBody = Arc<dyn Fn(EffectContext) -> BoxFuture<BodyEnd> + Send + Sync>;
@@ -111,6 +116,17 @@ impl CallError {
     }
 }
 
+impl CallEnd {
+    /// The same end with another value.
+    pub(crate) fn with_body(self, body: OutcomeBody) -> Self {
+        match self {
+            Self::Success { replayed, .. } => Self::Success { body, replayed },
+            Self::Refusal { replayed, .. } => Self::Refusal { body, replayed },
+            Self::Error(error) => Self::Error(error),
+        }
+    }
+}
+
 impl From<CallError> for CallEnd {
     fn from(error: CallError) -> Self {
         Self::Error(error)
@@ -119,15 +135,28 @@ impl From<CallError> for CallEnd {
 
 /// Encodes a value for the ledger. One that cannot be encoded is recorded as such: the effect was performed.
 pub(crate) fn encode(value: &impl Serialize) -> OutcomeBody {
-    match serde_json::to_vec(value) {
-        Ok(bytes) => OutcomeBody::Payload(Payload { codec: CODEC.to_owned(), bytes }),
-        Err(_) => OutcomeBody::Absent(AbsentReason::Unencodable),
+    match secret::for_ledger(|| serde_json::to_vec(value)) {
+        (Ok(bytes), has_secret) => {
+            let codec = if has_secret { SECRET_CODEC } else { CODEC };
+            OutcomeBody::Payload(Payload { codec: codec.to_owned(), bytes })
+        }
+        (Err(_), _) => OutcomeBody::Absent(AbsentReason::Unencodable),
     }
+}
+
+/// Whether there is a secret in it.
+pub(crate) fn has_secret(body: &OutcomeBody) -> bool {
+    matches!(body, OutcomeBody::Payload(payload) if payload.codec == SECRET_CODEC)
+}
+
+/// What is stored of a value with a secret in it where nothing seals it.
+pub(crate) fn withheld() -> OutcomeBody {
+    OutcomeBody::Payload(Payload { codec: WITHHELD_CODEC.to_owned(), bytes: Vec::new() })
 }
 
 /// Decodes a stored value; `None` if this binary cannot.
 fn decode<T: serde::de::DeserializeOwned>(payload: &Payload) -> Option<T> {
-    if payload.codec != CODEC {
+    if payload.codec != CODEC && payload.codec != SECRET_CODEC {
         return None;
     }
     serde_json::from_slice(&payload.bytes).ok()
@@ -180,8 +209,7 @@ pub(crate) fn call_result<T: Outcome, E: Failure>(end: CallEnd) -> crate::Result
     match end {
         CallEnd::Success { body: OutcomeBody::Payload(payload), replayed } => {
             decode(&payload).ok_or_else(|| {
-                let error = EffectError::new(ErrorKind::Unreadable)
-                    .with_detail("the stored value does not decode as this function's return type");
+                let error = EffectError::new(ErrorKind::Unreadable).with_detail(why_unreadable(&payload));
                 if replayed { error.with_replayed() } else { error }
             })
         }
@@ -208,6 +236,16 @@ fn refusal<E: Failure>(body: OutcomeBody) -> EffectError<E> {
     match payload.as_ref().and_then(decode::<E>) {
         Some(error) => refused.with_error(error),
         None => refused.with_detail("the stored refusal does not decode as this function's error type"),
+    }
+}
+
+fn why_unreadable(payload: &Payload) -> &'static str {
+    match payload.codec.as_str() {
+        CODEC | SECRET_CODEC => "the stored value does not decode as this function's return type",
+        WITHHELD_CODEC => {
+            "it holds a secret, and there was no payload codec to keep it under when it was performed: only that call got it"
+        }
+        _ => "the stored value is in an encoding, or under a payload codec, that this program cannot read",
     }
 }
 

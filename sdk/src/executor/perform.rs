@@ -7,7 +7,7 @@ use super::{
     claimed::{Claimed, Lost},
     core::Phase,
     drive::{escaped, new_token, stored},
-    erased::{BodyEnd, BodyFailure, CallEnd, CallError},
+    erased::{BodyEnd, BodyFailure, CallEnd, CallError, has_secret, withheld},
     held::millis,
     look_up::Looked,
     progress::Progress,
@@ -270,6 +270,7 @@ impl Claimed<'_> {
         provider_replay: bool,
         conclusive: bool,
     ) -> Result<Next, Lost> {
+        let (body, kept_back) = self.to_store(body);
         let change = self.settlement(ended, kind, body, provider_replay, conclusive);
         #[cfg(effectual_mutations)]
         if let (Change::Settle { body, .. }, OutcomeKind::Success, false) =
@@ -279,8 +280,25 @@ impl Claimed<'_> {
             return Ok(Next::Over(CallEnd::Success { body: body.clone(), replayed: false }));
         }
         self.write(&change).await?;
+        Ok(self.settled(kept_back))
+    }
+
+    /// What is stored of a value, and the value itself where that is not it: a secret that nothing seals.
+    pub(super) fn to_store(&self, body: OutcomeBody) -> (OutcomeBody, Option<OutcomeBody>) {
+        if has_secret(&body) && !self.call.scope.core.defaults().seals {
+            return (withheld(), Some(body));
+        }
+        (body, None)
+    }
+
+    /// The end of the call whose outcome is stored: with that, or with the value that was kept back from it.
+    pub(super) fn settled(&self, kept_back: Option<OutcomeBody>) -> Next {
         self.over();
-        Ok(Next::Over(stored(&self.record(), false)))
+        let end = stored(&self.record(), false);
+        Next::Over(match kept_back {
+            Some(value) => end.with_body(value),
+            None => end,
+        })
     }
 
     /// The write that stores an outcome.

@@ -4,7 +4,13 @@ use std::{error::Error, fmt, time::Duration};
 
 use serde::Serialize;
 
-use super::{drive::new_token, erased::encode, handle::Executor, held::millis, settings::Settings};
+use super::{
+    drive::new_token,
+    erased::{encode, has_secret},
+    handle::Executor,
+    held::millis,
+    settings::Settings,
+};
 use crate::{
     clock,
     identity::EffectId,
@@ -124,7 +130,8 @@ pub enum ResolveErrorKind {
     AgainstEvidence,
     /// It was claimed, attempted or resolved since it was looked at. Look again.
     Moved,
-    /// The value cannot be encoded or is over the outcome size limit, or the reason is over 4096 bytes.
+    /// The value cannot be encoded, is over the outcome size limit, or holds a [`Secret`](crate::Secret) that no payload codec seals;
+    /// or the reason is over 4096 bytes.
     NoValue,
     /// The ledger did not answer: the resolution may or may not be stored. Inspect the effect; its audit says.
     Ledger,
@@ -237,6 +244,12 @@ impl Executor {
             Some(settings) => (settings.retention, settings.outcome_size_max),
             None => (defaults.retention, defaults.outcome_size_max),
         };
+        if let Finding::Done(body) = &resolution.found
+            && has_secret(body)
+            && !defaults.seals
+        {
+            return Err(ResolveErrorKind::NoValue.into());
+        }
         let action = resolution.action(settings.as_deref(), retention, size_max)?;
         self.ask(&record, action, by).await
     }

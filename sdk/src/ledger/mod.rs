@@ -6,6 +6,7 @@
 pub mod audit;
 pub mod change;
 pub mod claim;
+pub mod codec;
 mod error;
 mod give_back;
 pub mod identities;

@@ -70,7 +70,8 @@ pub(crate) async fn run(ledger: Arc<dyn Ledger>, policy: RetentionPolicy, stop: 
         }
     };
     tokio::select! {
-        () = passes => {}
+        biased;
         () = stop => {}
+        () = passes => {}
     }
 }
