@@ -14,5 +14,6 @@ pub mod random;
 pub mod recorder;
 pub mod scripted;
 pub mod servers;
+pub mod vault;
 pub mod wait;
 pub mod wire;

@@ -37,8 +37,16 @@ impl Process {
     ) -> Self {
         let mut command = Command::new(std::env::current_exe().expect("this program's path"));
         command.args([test, "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
-        command.env(CHILD_PATH, path).env(CHILD_NUMBER, number.to_string()).stdout(Stdio::piped());
         adjust(&mut command);
+        Self::run(command, path, number)
+    }
+
+    /// Starts a child that is a program of its own.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn run(mut command: Command, path: impl AsRef<OsStr>, number: u64) -> Self {
+        command.env(CHILD_PATH, path).env(CHILD_NUMBER, number.to_string()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("a child process");
         let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
         Self { child, lines }
