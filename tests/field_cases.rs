@@ -19,11 +19,20 @@ mod gone;
 mod identity;
 #[path = "field_cases/killed.rs"]
 mod killed;
+#[path = "field_cases/memory.rs"]
+mod memory;
 #[path = "field_cases/mismatch.rs"]
 mod mismatch;
+#[path = "retention/place.rs"]
+#[allow(dead_code, reason = "shared with the tests of retention, which need all of it")]
+mod place;
 #[path = "field_cases/processes.rs"]
 mod processes;
 #[path = "field_cases/provider.rs"]
 mod provider;
+#[path = "field_cases/rows.rs"]
+mod rows;
+#[path = "field_cases/tenants.rs"]
+mod tenants;
 #[path = "field_cases/transactions.rs"]
 mod transactions;

@@ -63,6 +63,11 @@ pub(crate) fn renewal_failed(id: &crate::EffectId, error: &crate::LedgerError) {
     tracing::warn!(target: TARGET, { effect.id = %id, ledger.error_kind = ?error.kind() }, "a lease was not renewed");
 }
 
+/// Effects are kept where no other process sees them, and no later one.
+pub(crate) fn kept_in_memory() {
+    tracing::warn!(target: TARGET, "effects are kept in this process' memory: another process, or this one after a restart, performs them again; for tests only");
+}
+
 /// The payload codec did not seal a value; the effect is recorded without it, or was not started.
 pub(crate) fn not_sealed(id: &crate::EffectId) {
     tracing::error!(target: TARGET, { effect.id = %id }, "the payload codec did not seal a value");

@@ -242,3 +242,34 @@ async fn a_claim_is_on_disk_whatever_the_database_says() {
         assert!(flushed > written, "claim {n} is not on disk");
     }
 }
+
+/// Every write sets it for itself: `off` in the server, the database or the role cannot lose what was acknowledged.
+#[tokio::test]
+async fn f43_every_write_is_on_disk_though_commits_are_not_synchronous() {
+    let Some(database) = database("a database that does not wait").await else { return };
+    let mut observer = raw(&database).await;
+    execute(
+        &mut observer,
+        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', current_database()); END $$",
+    )
+    .await;
+    let ledger = ledger(&database).await;
+    let by = effectual::By::new("the privacy job", "a test").expect("who and why");
+    for n in 0..20 {
+        let written = async |observer: &mut PgConnection| {
+            number(observer, "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint").await
+        };
+        let flushed = async |observer: &mut PgConnection| {
+            number(observer, "SELECT (pg_current_wal_flush_lsn() - '0/0')::bigint").await
+        };
+        let before = written(&mut observer).await;
+        let record = win(&ledger, &request(&n.to_string())).await;
+        assert!(flushed(&mut observer).await > before, "claim {n} is not on disk");
+        let before = written(&mut observer).await;
+        apply(&ledger, &Owner::of(&record), &settle(b"1")).await;
+        assert!(flushed(&mut observer).await > before, "settle {n} is not on disk");
+        let before = written(&mut observer).await;
+        ledger.forget(&record.id, &by).await.expect("forgotten");
+        assert!(flushed(&mut observer).await > before, "what was forgotten, {n}, is not on disk");
+    }
+}

@@ -78,16 +78,21 @@ impl Place {
 
     /// Runs SQL past the ledger.
     pub(crate) async fn execute(&self, sql: &str) {
+        self.try_execute(sql).await.expect("raw SQL");
+    }
+
+    /// The same for what may be refused.
+    pub(crate) async fn try_execute(&self, sql: &str) -> sqlx::Result<()> {
         let sql = AssertSqlSafe(sql.to_owned());
         match self {
             Self::Sqlite(file) => {
                 let options = SqliteConnectOptions::new().filename(file.path()).create_if_missing(true);
-                let mut connection = options.connect().await.expect("a connection");
-                sqlx::raw_sql(sql).execute(&mut connection).await.expect("raw SQL");
+                let mut connection = options.connect().await?;
+                sqlx::raw_sql(sql).execute(&mut connection).await.map(drop)
             }
             Self::Direct(database) | Self::Pooled(database, _) => {
-                let mut connection = PgConnection::connect(&database.url()).await.expect("a connection");
-                sqlx::raw_sql(sql).execute(&mut connection).await.expect("raw SQL");
+                let mut connection = PgConnection::connect(&database.url()).await?;
+                sqlx::raw_sql(sql).execute(&mut connection).await.map(drop)
             }
         }
     }

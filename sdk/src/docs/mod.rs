@@ -38,6 +38,10 @@ pub mod witness {}
 #[doc = include_str!("multi_region.md")]
 pub mod multi_region {}
 
+/// How long outcomes are kept, what stays of them, and encryption at rest.
+#[doc = include_str!("retention.md")]
+pub mod retention {}
+
 /// Ending a process without losing an effect.
 #[doc = include_str!("shutdown.md")]
 pub mod shutdown {}

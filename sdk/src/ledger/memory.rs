@@ -23,6 +23,7 @@ use super::{
 use crate::{
     clock,
     identity::{EffectId, RunId},
+    telemetry,
 };
 
 /// A ledger that forgets everything when the process ends, and that no other process sees.
@@ -49,9 +50,10 @@ impl Default for MemoryLedger {
 }
 
 impl MemoryLedger {
-    /// An empty ledger.
+    /// An empty ledger. Warns in the log, in every build, so that it is not found out in production only.
     #[must_use]
     pub fn new() -> Self {
+        telemetry::kept_in_memory();
         Self { kept: Mutex::new(Some(Kept::default())) }
     }
 
