@@ -86,20 +86,20 @@ fn visit(class: RecoveryClass, workers: usize, attempts_max: u8, ticks_max: i64)
 
 #[test]
 fn hold_keeps_every_rule() {
-    visit(RecoveryClass::Hold, 2, 3, 5);
+    visit(RecoveryClass::Hold, 2, 3, 6);
 }
 
 #[test]
 fn reconcile_keeps_every_rule() {
-    visit(RecoveryClass::Reconcile, 2, 3, 4);
+    visit(RecoveryClass::Reconcile, 2, 3, 6);
 }
 
 #[test]
 fn resend_keeps_every_rule() {
-    visit(RecoveryClass::Resend, 2, 3, 4);
+    visit(RecoveryClass::Resend, 2, 3, 5);
 }
 
 #[test]
 fn rerun_keeps_every_rule() {
-    visit(RecoveryClass::Rerun, 2, 2, 4);
+    visit(RecoveryClass::Rerun, 2, 3, 5);
 }

@@ -171,7 +171,11 @@ impl Life {
                 Worker::Holds { closed, sent, token, .. } => {
                     acts.extend([Act::Die(at), Act::Renew(at)]);
                     if *closed {
-                        acts.push(Act::LookUp(at));
+                        if self.class == RecoveryClass::Reconcile
+                            && (self.performed > 0 || self.tokens < attempts_max)
+                        {
+                            acts.push(Act::LookUp(at));
+                        }
                         if self.tokens < attempts_max {
                             acts.push(Act::Open(at));
                         }
