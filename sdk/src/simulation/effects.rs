@@ -5,6 +5,7 @@ use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 use async_trait::async_trait;
 
 use super::{
+    plan::Plan,
     provider::{Done, Promise, Provider as Remote, SETTLE_DELAY, Trouble, WINDOW, found},
     world::World,
 };
@@ -82,6 +83,18 @@ pub(super) async fn sim_resend(
 
 #[effect(crate = crate, keying = business_identity, provider = Quiet)]
 pub(super) async fn sim_quiet(
+    cx: &EffectContext,
+    #[key] order: u64,
+    amount: u64,
+    #[skip] remote: Remote,
+) -> Result<Done, Trouble> {
+    let _ = order;
+    Ok(remote.send(cx, amount).await?)
+}
+
+/// Its body takes no key, so that sending again is no way out: the attempt's end says so.
+#[effect(crate = crate, keying = business_identity, provider = Windowed)]
+pub(super) async fn sim_keyless(
     cx: &EffectContext,
     #[key] order: u64,
     amount: u64,
@@ -172,6 +185,7 @@ pub(super) async fn sim_accepted(
 pub(super) enum Kind {
     Resend,
     Quiet,
+    Keyless,
     Reconcile,
     Asked,
     Hold,
@@ -180,9 +194,10 @@ pub(super) enum Kind {
     Accepted,
 }
 
-pub(super) const KINDS: [Kind; 8] = [
+pub(super) const KINDS: [Kind; 9] = [
     Kind::Resend,
     Kind::Quiet,
+    Kind::Keyless,
     Kind::Reconcile,
     Kind::Asked,
     Kind::Hold,
@@ -192,15 +207,21 @@ pub(super) const KINDS: [Kind; 8] = [
 ];
 
 impl Kind {
-    /// Whether the class lets one effect be performed more than once.
-    pub(super) fn may_repeat(self) -> bool {
-        matches!(self, Self::Rerun | Self::Accepted)
+    /// Whether the class lets one effect be performed more than once. Where nobody lives to say that the key was not taken,
+    /// passing it is its author's duty.
+    pub(super) fn may_repeat(self, plan: &Plan) -> bool {
+        match self {
+            Self::Rerun | Self::Accepted => true,
+            Self::Keyless => plan.harms_nodes() || plan.ledger_faults > 0,
+            _ => false,
+        }
     }
 
     fn promise(self) -> Promise {
         match self {
             Self::Resend => Promise::Deduplicates,
             Self::Quiet => Promise::DeduplicatesWhatIsDone,
+            Self::Keyless => Promise::NothingWithoutKey,
             _ => Promise::Nothing,
         }
     }
@@ -217,6 +238,7 @@ impl Kind {
         match self {
             Self::Resend => Box::pin(sim_resend(scope, order, amount, remote)),
             Self::Quiet => Box::pin(sim_quiet(scope, order, amount, remote)),
+            Self::Keyless => Box::pin(sim_keyless(scope, order, amount, remote)),
             Self::Reconcile => Box::pin(sim_reconcile(scope, order, amount, remote)),
             Self::Asked => Box::pin(sim_asked(scope, order, amount, remote)),
             Self::Hold => Box::pin(sim_hold(scope, order, amount, remote)),

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::effects::{KINDS, Kind};
+use super::{
+    effects::{KINDS, Kind},
+    provider::WINDOW,
+};
 use crate::ledger::judge_model::Random;
 
 /// A world's plan. Of the faults each world has some: where all go on at once, few effects get anywhere.
@@ -53,6 +56,11 @@ fn index(random: &mut Random, count: usize) -> usize {
 }
 
 impl Plan {
+    /// Whether nodes are kept from saying what became of their attempts.
+    pub(super) fn harms_nodes(&self) -> bool {
+        self.stops || self.suspends || self.wall_jumps || self.crashes || self.drains
+    }
+
     pub(super) fn draw(random: &mut Random) -> Self {
         let seats = 1 + index(random, 3);
         let effects: Vec<_> = (0..=index(random, 2)).map(|_| random.pick(&KINDS)).collect();
@@ -69,7 +77,25 @@ impl Plan {
             amount: if mismatches && random.one_in(3) { 20 } else { 10 },
             gives_up: (gives_up && random.one_in(3)).then(|| millis(random, 0, 600)),
         });
-        let calls = calls.collect();
+        let mut calls: Vec<_> = calls.collect();
+        let resends = effects.iter().any(|kind| matches!(kind, Kind::Resend | Kind::Quiet));
+        let length = if resends && random.one_in(3) {
+            // Callers that come when the provider's window is about to close.
+            let first = calls.iter().map(|call| call.at).min().unwrap_or_default();
+            for _ in 0..3 {
+                let at = first + WINDOW - millis(random, 0, 700);
+                calls.push(CallPlan {
+                    at,
+                    seat: index(random, seats),
+                    amount: 10,
+                    gives_up: None,
+                    ..calls[0]
+                });
+            }
+            first + WINDOW + Duration::from_millis(300)
+        } else {
+            length
+        };
         let suspends = random.one_in(4);
         let rest_max = if random.one_in(4) { 8_000 } else { 2_500 };
         let ledger_latency_max = if random.one_in(3) { 60 } else { 6 };

@@ -78,6 +78,14 @@ pub(super) enum Promise {
     DeduplicatesWhatIsDone,
     /// Nothing.
     Nothing,
+    /// Nothing, and the body does not take the key.
+    NothingWithoutKey,
+}
+
+impl Promise {
+    fn deduplicates(self) -> bool {
+        matches!(self, Self::Deduplicates | Self::DeduplicatesWhatIsDone)
+    }
 }
 
 /// Made for one call; clones, one an attempt, share everything.
@@ -155,7 +163,10 @@ impl Provider {
 
     /// Sends a request as an adapter does: with the key, under a permit.
     pub(super) async fn send(&self, cx: &EffectContext, amount: u64) -> Answer {
-        let key = cx.idempotency_key().to_owned();
+        let key = match self.promise {
+            Promise::NothingWithoutKey => String::new(),
+            _ => cx.idempotency_key().to_owned(),
+        };
         let act = self.act();
         self.hesitate().await;
         let digest = [u8::try_from(amount % 251).unwrap_or(0); 32];
@@ -304,7 +315,7 @@ impl Books {
         if let Some(known) = self.known(world, id, key, promise) {
             return known;
         }
-        if promise != Promise::Nothing {
+        if promise.deduplicates() {
             clock::sleep(world.up_to(SETTLE_DELAY)).await;
         }
         let mut inner = self.inner();
@@ -318,7 +329,7 @@ impl Books {
             account.performed.push((now, done.clone()));
             Ok(done)
         };
-        if promise != Promise::Nothing {
+        if promise.deduplicates() {
             let since = account.remembered.as_ref().map_or(now, |(since, _)| *since);
             account.remembered = Some((since, Some(answer.clone())));
         }
@@ -333,7 +344,7 @@ impl Books {
         if known_key != key {
             world.watch.violated("an effect has two provider keys");
         }
-        if promise == Promise::Nothing {
+        if !promise.deduplicates() {
             return None;
         }
         let now = world.scheduler.now();

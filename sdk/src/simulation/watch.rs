@@ -25,7 +25,7 @@ enum Answer {
 
 counted! {
     /// How often a caller or a body met this.
-    Seen { done, refused, escaped, mismatched, accepted, other, permits, lease_too_short, window_over, draining }
+    Seen { done, refused, escaped, mismatched, accepted, other, permits, lease_too_short, window_over }
 }
 
 /// How a call ended; without a kind, with a value.
@@ -91,7 +91,6 @@ impl Watch {
         match refused {
             SendRefused::LeaseTooShort => seen.lease_too_short += 1,
             SendRefused::WindowOver => seen.window_over += 1,
-            SendRefused::Draining => seen.draining += 1,
             _ => {}
         }
     }
@@ -195,7 +194,7 @@ pub(super) fn at_the_end(world: &World, kind: Kind, id: &EffectId, last: Ended) 
     let (row, performed) = (&history.effect, world.books.performed(id));
     let wrong =
         |what: &str| Err(format!("{kind:?}: {what}; performed {performed} times, last {last:?}: {row:?}"));
-    if performed > 1 && !kind.may_repeat() {
+    if performed > 1 && !kind.may_repeat(&world.plan) {
         return wrong("performed more than once");
     }
     match (row.state, &row.outcome) {
@@ -222,7 +221,7 @@ fn ends(world: &World, kind: Kind, row: &EffectRecord, last: Ended) -> Result<()
     });
     let may_escape = match kind {
         Kind::Hold | Kind::Attached => doubted(RecoveryClass::Hold),
-        Kind::Resend | Kind::Quiet => doubted(RecoveryClass::Hold) || window_over,
+        Kind::Resend | Kind::Quiet | Kind::Keyless => doubted(RecoveryClass::Hold) || window_over,
         Kind::Reconcile | Kind::Asked | Kind::Rerun => doubted(RecoveryClass::Hold),
         Kind::Accepted => false,
     };
