@@ -72,7 +72,7 @@ impl Problem {
     /// 500 `internal_error`.
     #[must_use]
     pub fn internal() -> Self {
-        let message = "the host met an error of its own; nothing was performed for this request";
+        let message = "the host met an error of its own: what became of the request is in its log";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", message)
     }
 
