@@ -161,7 +161,7 @@ fn judge_unsettled(record: &EffectRecord, request: &ClaimRequest, now: LedgerTim
         let claim = Claim::Accepted { handle: accepted.handle.clone(), delay_ms };
         return match record.state {
             // Its owner is gone: nobody else would say that its end is unknown.
-            State::Claimed => labelled(record, record.doubt_at_expiry(), |_| claim),
+            State::Claimed => labelled(record, record.doubt_at_expiry(), now, |_| claim),
             _ => Transition::read(claim).with_touch(),
         };
     }
@@ -171,7 +171,7 @@ fn judge_unsettled(record: &EffectRecord, request: &ClaimRequest, now: LedgerTim
         Some(doubt) => task_in_doubt(doubt, request, now),
     };
     let Some(task) = task else {
-        return label(record, doubt);
+        return label(record, doubt, now);
     };
     if rule!(LabelKeepsLease) && record.state == State::Escaped && lease_remaining_ms > 0 {
         // Labelled while its body may still be alive.
@@ -245,8 +245,9 @@ fn first_claim(request: &ClaimRequest, now: LedgerTime) -> Transition<Claim> {
     Transition::write(claim, Write { input: request.input.clone(), ..Write::effect(record) })
 }
 
-/// Makes visible what a claim whose lease ended came to; the fence stays, so that its own late outcome still counts.
-fn label(record: &EffectRecord, doubt: Option<Doubt>) -> Transition<Claim> {
+/// Makes visible what a claim whose lease ended came to. The fence stays, so that its own late outcome still counts, unless the
+/// attempt is said not to have performed it although it was left open: then it must not commit any more.
+fn label(record: &EffectRecord, doubt: Option<Doubt>, now: LedgerTime) -> Transition<Claim> {
     let (state, claim): (_, fn(Box<EffectRecord>) -> Claim) = match doubt {
         Some(_) => (State::Escaped, Claim::Escaped),
         None => (State::Released, Claim::Released),
@@ -254,16 +255,21 @@ fn label(record: &EffectRecord, doubt: Option<Doubt>) -> Transition<Claim> {
     if record.state == state {
         return Transition::read(claim(Box::new(record.clone()))).with_touch();
     }
-    labelled(record, doubt, |row| claim(Box::new(row.clone())))
+    labelled(record, doubt, now, |row| claim(Box::new(row.clone())))
 }
 
 fn labelled(
     record: &EffectRecord,
     doubt: Option<Doubt>,
+    now: LedgerTime,
     claim: impl FnOnce(&EffectRecord) -> Claim,
 ) -> Transition<Claim> {
     let mut next = record.next();
     next.state = if doubt.is_some() { State::Escaped } else { State::Released };
+    if next.state == State::Released && next.end.is_none() {
+        next.end = Some(end_of_what_is_left_open(record, now));
+        next.fence += 1;
+    }
     next.doubt = doubt;
     Transition::write(claim(&next), Write::effect(next)).with_touch()
 }
