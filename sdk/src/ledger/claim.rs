@@ -245,7 +245,8 @@ fn first_claim(request: &ClaimRequest, now: LedgerTime) -> Transition<Claim> {
     Transition::write(claim, Write { input: request.input.clone(), ..Write::effect(record) })
 }
 
-/// Makes visible what a claim whose lease ended came to; the fence stays, so that its own late outcome still counts.
+/// Makes visible what a claim whose lease ended came to. The fence stays, so that its own late outcome still counts, unless the
+/// attempt is said not to have performed it although it was left open: then it must not commit any more.
 fn label(record: &EffectRecord, doubt: Option<Doubt>, now: LedgerTime) -> Transition<Claim> {
     let (state, claim): (_, fn(Box<EffectRecord>) -> Claim) = match doubt {
         Some(_) => (State::Escaped, Claim::Escaped),
@@ -265,11 +266,11 @@ fn labelled(
 ) -> Transition<Claim> {
     let mut next = record.next();
     next.state = if doubt.is_some() { State::Escaped } else { State::Released };
-    next.doubt = doubt;
-    if next.doubt.is_none() && next.end.is_none() {
-        // What it did commits with its outcome, and neither has.
+    if next.state == State::Released && next.end.is_none() {
         next.end = Some(end_of_what_is_left_open(record, now));
+        next.fence += 1;
     }
+    next.doubt = doubt;
     Transition::write(claim(&next), Write::effect(next)).with_touch()
 }
 

@@ -164,7 +164,13 @@ impl World {
                     assert!(request.resend_quiet_ms.is_none_or(|quiet| doubt.acts_until + quiet <= self.now));
                 }
             }
-            self.won(claim, request);
+            match claim {
+                // What a transaction left open must not commit any more.
+                _ if after.effect.state == State::Released => {
+                    assert_eq!((before.class, before.end), (RecoveryClass::Transactional, None));
+                }
+                claim => self.won(claim, request),
+            }
         }
     }
 

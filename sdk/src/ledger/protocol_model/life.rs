@@ -382,7 +382,8 @@ impl Life {
                     && new.class >= old.class
                     && new.acts_until >= old.acts_until
             });
-            self.doubt_lost |= !(kept || row.doubt.is_none() && may_end_doubt);
+            let ended = row.doubt.is_none() && may_end_doubt;
+            self.doubt_lost |= !(kept || ended);
         }
         row.revision = 1;
         row.created_at = 0;
