@@ -25,6 +25,8 @@ pub(crate) struct Order {
     pub(crate) reported: u32,
     /// Nothing is left to be called for.
     pub(crate) is_over: bool,
+    /// How many calls of any order had been begun when the number was first reported: later ones give it too.
+    reported_at: u64,
 }
 
 #[derive(Default)]
@@ -33,6 +35,8 @@ pub(crate) struct Inner {
     again: BinaryHeap<Reverse<(Instant, u32)>>,
     /// How many calls are out.
     out: usize,
+    /// How many calls were begun.
+    begun: u64,
     pub(crate) problems: Vec<String>,
     /// What was said of orders that escaped.
     pub(crate) escaped: HashMap<u32, String>,
@@ -53,8 +57,8 @@ impl Board {
     }
 
     /// The next order to be called: one that is due again, or a new one while there are to be any. Some new ones are
-    /// called by two at the same time.
-    pub(crate) fn next(&self, are_new: bool, random: &mut Random) -> Option<u32> {
+    /// called by two at the same time. With the number of the call.
+    pub(crate) fn next(&self, are_new: bool, random: &mut Random) -> Option<(u32, u64)> {
         let now = Instant::now();
         let mut inner = self.inner();
         let due = inner.again.peek().is_some_and(|Reverse((at, _))| *at <= now);
@@ -72,7 +76,8 @@ impl Board {
             }
         };
         inner.out += 1;
-        Some(order)
+        inner.begun += 1;
+        Some((order, inner.begun))
     }
 
     /// The order was not called after all.
@@ -83,7 +88,7 @@ impl Board {
     }
 
     /// A call ended: `=NUMBER`, `! WHY` for escaped, `~MS` for later, or what must not be.
-    pub(crate) fn ended(&self, order: u32, word: &str, random: &mut Random) {
+    pub(crate) fn ended(&self, order: u32, call: u64, word: &str, random: &mut Random) {
         let mut inner = self.inner();
         inner.out -= 1;
         let known = inner.orders[order as usize];
@@ -96,10 +101,14 @@ impl Board {
             } else if random.one_in(30) {
                 inner.later(order, Duration::from_millis(100));
             }
-            inner.orders[order as usize] = Order { reported: number, is_over: true };
+            let reported_at = if known.reported == 0 { inner.begun } else { known.reported_at };
+            inner.orders[order as usize] = Order { reported: number, is_over: true, reported_at };
         } else if let Some(why) = word.strip_prefix("! ") {
             if known.reported != 0 {
-                inner.problem(order, "gave an outcome, and then escaped");
+                // Of two calls at the same time, the one that escaped may be heard of last.
+                if call > known.reported_at {
+                    inner.problem(order, &format!("gave an outcome, and escaped in a later call: {why}"));
+                }
             } else if Class::of(order) == Class::Hold {
                 inner.orders[order as usize].is_over = true;
                 inner.escaped.insert(order, why.to_owned());

@@ -1,6 +1,6 @@
 //! Keeps workers busy, and kills, stops and restarts them at random.
 
-use std::{collections::HashSet, process::Stdio, sync::Arc, sync::atomic::Ordering, time::Duration};
+use std::{collections::HashMap, process::Stdio, sync::Arc, sync::atomic::Ordering, time::Duration};
 
 use effectual_tests::random::Random;
 use rustix::process::{Pid, Signal, kill_process};
@@ -154,7 +154,7 @@ impl Keeper {
     }
 
     async fn tend(&mut self, mut child: Child, (mut reads, mut writes): Arrived) -> Result<Ended, Failed> {
-        let mut out = HashSet::new();
+        let mut out = HashMap::new();
         let mut fate_at = self.next_fate();
         loop {
             self.fill(&mut out, &mut writes).await;
@@ -197,29 +197,32 @@ impl Keeper {
         }
     }
 
-    async fn fill(&mut self, out: &mut HashSet<u32>, writes: &mut OwnedWriteHalf) {
+    async fn fill(&mut self, out: &mut HashMap<u32, u64>, writes: &mut OwnedWriteHalf) {
         if out.len() + MISSING > CALLS {
             return;
         }
         let mut lines = String::new();
         while out.len() < CALLS {
-            let Some(order) = self.board.next(Instant::now() < self.until, &mut self.random) else { break };
-            if !out.insert(order) {
+            let next = self.board.next(Instant::now() < self.until, &mut self.random);
+            let Some((order, call)) = next else { break };
+            if out.contains_key(&order) {
                 self.board.put_back(order);
                 break;
             }
+            out.insert(order, call);
             lines.push_str(&format!("go {order}\n"));
         }
         // A worker that is gone is noticed when it is listened to.
         drop(say(writes, &lines).await);
     }
 
-    fn hear(&mut self, line: &str, out: &mut HashSet<u32>) {
+    fn hear(&mut self, line: &str, out: &mut HashMap<u32, u64>) {
         let Some((order, word)) = line.strip_prefix("end ").and_then(|rest| rest.split_once(' ')) else {
             return;
         };
-        if let Some(order) = order.parse().ok().filter(|order| out.remove(order)) {
-            self.board.ended(order, word, &mut self.random);
+        let order = order.parse().ok();
+        if let Some((order, call)) = order.and_then(|order| out.remove_entry(&order)) {
+            self.board.ended(order, call, word, &mut self.random);
         }
     }
 
@@ -227,7 +230,7 @@ impl Keeper {
         &mut self,
         mut child: Child,
         reads: &mut Reader,
-        mut out: HashSet<u32>,
+        mut out: HashMap<u32, u64>,
     ) -> Result<(), Failed> {
         child.kill().await?;
         self.board.kills.fetch_add(1, Ordering::SeqCst);
@@ -235,7 +238,7 @@ impl Keeper {
         while let Ok(Some(line)) = reads.next_line().await {
             self.hear(&line, &mut out);
         }
-        self.board.died(out.into_iter());
+        self.board.died(out.into_keys());
         Ok(())
     }
 
@@ -253,7 +256,7 @@ impl Keeper {
         child: &Child,
         reads: &mut Reader,
         writes: &mut OwnedWriteHalf,
-        out: &mut HashSet<u32>,
+        out: &mut HashMap<u32, u64>,
     ) -> Result<(), Failed> {
         say(writes, "hush\n").await?;
         loop {
