@@ -34,11 +34,11 @@ pub enum ErrorKind {
     Mismatch,
     /// The outcome is past its retention: it was performed or refused, and the answer is no longer kept.
     Expired,
-    /// A record of another key-schema version may be the same effect and cannot prove it. Not performed. Not returned
-    /// yet: records of other versions are not looked for.
+    /// A record of another key-schema version may be the same effect and cannot prove it. Not performed: a binary of that
+    /// version can answer.
     SchemaAmbiguous,
-    /// Performed, but the value is not available: it could not be encoded, was over the size limit, or cannot be
-    /// decoded by this binary. Never performed again.
+    /// Performed, but the value is not available: it could not be encoded, was over the size limit, cannot be decoded by this
+    /// binary or opened by its payload codecs, or holds a [`Secret`](crate::Secret) that nothing sealed. Never performed again.
     Unreadable,
     /// The ledger did not answer before the claim: the effect was not started. Call again when it does.
     Ledger,

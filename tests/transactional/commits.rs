@@ -1,6 +1,10 @@
 //! What the body wrote is there when the outcome is, once.
 
-use effectual::{Ledger, ledger::record::State};
+use effectual::{
+    Ledger,
+    ledger::record::{OutcomeBody, State},
+};
+use effectual_tests::vault::Vault;
 use tokio::task::JoinSet;
 
 use crate::{books::*, on_each_database};
@@ -13,6 +17,7 @@ on_each_database![
     a_savepoint_of_the_body_is_its_own,
     a_guard_that_is_kept_for_ever_keeps_nothing_open,
     a_body_that_writes_nothing_has_an_outcome,
+    an_outcome_that_commits_with_its_booking_is_sealed,
 ];
 
 async fn a_booking_and_its_outcome_commit_together(books: Books) {
@@ -112,4 +117,20 @@ async fn a_body_that_writes_nothing_has_an_outcome(books: Books) {
         books.book(&scope, "a-8", &Script::of([Then::Idle])).await.expect("an outcome");
         assert_eq!((receipt.replayed(), books.count("a-8").await), (replayed, 0));
     }
+}
+
+async fn an_outcome_that_commits_with_its_booking_is_sealed(books: Books) {
+    let ledger = books.another(0).await;
+    let sealing = builder(&ledger).payload_codec(Vault::new("vault/1", 1)).build().expect("a valid set-up");
+    for replayed in [false, true] {
+        let (receipt, scope) = receipted(&sealing);
+        let booked = books.book(&scope, "a-sealed", &Script::of([])).await.expect("booked");
+        assert_eq!((booked.account.as_str(), receipt.replayed()), ("a-sealed", replayed));
+        let id = receipt.effect_id().expect("an identity");
+        let stored = ledger.read(&id).await.expect("an answer").expect("recorded").effect.outcome;
+        let OutcomeBody::Payload(payload) = stored.expect("an outcome").body else { panic!("a payload") };
+        assert_eq!(payload.codec, "json/1+vault/1");
+        assert!(!String::from_utf8_lossy(&payload.bytes).contains("a-sealed"));
+    }
+    assert_eq!(books.count("a-sealed").await, 1);
 }

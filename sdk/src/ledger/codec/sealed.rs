@@ -221,3 +221,75 @@ impl EffectTransaction for SealedTransaction {
         self.inner.roll_back().await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        descriptor::{Keying, RecoveryClass},
+        identity::Tenant,
+        ledger::{
+            MemoryLedger,
+            codec::PayloadCodec,
+            identities::Identities,
+            record::{AttemptToken, Place},
+        },
+    };
+
+    /// Writes what it is about before the value, and takes nothing else back.
+    struct Labelling;
+
+    impl PayloadCodec for Labelling {
+        fn name(&self) -> &str {
+            "labelling"
+        }
+
+        fn seal(&self, about: &About<'_>, plain: &[u8]) -> Result<Vec<u8>, CodecError> {
+            Ok([about.associated_data(), plain.to_vec()].concat())
+        }
+
+        fn open(&self, about: &About<'_>, sealed: &[u8]) -> Result<Vec<u8>, CodecError> {
+            let plain = sealed.strip_prefix(about.associated_data().as_slice());
+            plain.map(<[u8]>::to_vec).ok_or_else(|| CodecError::new("another label"))
+        }
+    }
+
+    fn request(input: &[u8]) -> ClaimRequest {
+        ClaimRequest {
+            id: EffectId::new(Tenant::parse("acme").expect("a tenant"), [7; 32]),
+            operation: "refund".to_owned(),
+            keying: Keying::BusinessIdentity,
+            key_version: 1,
+            identities: Identities::default(),
+            readable: None,
+            provider: None,
+            provider_key: "key".to_owned(),
+            fingerprints: Vec::new(),
+            class: RecoveryClass::Hold,
+            can_look_up: false,
+            resend_window_ms: None,
+            resend_quiet_ms: None,
+            token: AttemptToken([1; 16]),
+            lease_ms: 60_000,
+            attempt_timeout_ms: 1_000,
+            place: Place::default(),
+            input: Some(Payload { codec: "json/1".to_owned(), bytes: input.to_vec() }),
+            can_perform: true,
+            can_poll: false,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stored_input_is_sealed_and_comes_back() {
+        let inner: Arc<dyn Ledger> = Arc::new(MemoryLedger::new());
+        let mut codecs = Codecs::default();
+        codecs.seal_with(Arc::new(Labelling));
+        let sealed = Sealed::new(Arc::clone(&inner), codecs);
+        let request = request(b"{}");
+        assert!(matches!(sealed.claim(&request).await, Ok(Claim::Won { .. })));
+        let stored = inner.input(&request.id).await.expect("an answer").expect("an input");
+        assert_eq!(stored.codec, "json/1+labelling");
+        assert!(String::from_utf8_lossy(&stored.bytes).contains("\ninput"), "it is bound to being an input");
+        assert_eq!(sealed.input(&request.id).await.expect("an answer"), request.input);
+    }
+}
