@@ -29,13 +29,15 @@ pub struct Pass {
 /// Safe: a batch is stored whole or not at all.
 pub async fn sweep(ledger: &dyn Ledger, policy: &RetentionPolicy) -> Result<Pass, LedgerError> {
     let at_most = policy.batch_size();
-    let mut pass = Pass::default();
-    pass.forgotten = batches(ledger, policy, Sweep::Outcomes { at_most }).await?;
-    if let Some(kept) = policy.tombstones_kept() {
-        let kept_ms = i64::try_from(kept.as_millis()).unwrap_or(i64::MAX);
-        pass.removed = batches(ledger, policy, Sweep::Tombstones { at_most, kept_ms }).await?;
-    }
-    Ok(pass)
+    let forgotten = batches(ledger, policy, Sweep::Outcomes { at_most }).await?;
+    let removed = match policy.tombstones_kept() {
+        Some(kept) => {
+            let kept_ms = i64::try_from(kept.as_millis()).unwrap_or(i64::MAX);
+            batches(ledger, policy, Sweep::Tombstones { at_most, kept_ms }).await?
+        }
+        None => 0,
+    };
+    Ok(Pass { forgotten, removed })
 }
 
 async fn batches(ledger: &dyn Ledger, policy: &RetentionPolicy, batch: Sweep) -> Result<u64, LedgerError> {
