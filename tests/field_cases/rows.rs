@@ -5,7 +5,7 @@ use effectual_tests::scripted::Scripted;
 
 use crate::{
     effects::*,
-    place::{DAY, Place},
+    place::{Place, TODAY},
 };
 
 /// What others have put on the ledger's table, and how it goes again.
@@ -45,7 +45,7 @@ const POSTGRES: [(&str, &str); 4] = [
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f62_a_claim_that_the_database_refuses_or_swallows_starts_nothing() {
     for place in Place::all("field cases: refused claims").await {
-        let ledger = place.open(DAY * 0).await;
+        let ledger = place.open(TODAY).await;
         let provider = Scripted::forgetful([]);
         let executor = executor(&ledger);
         let (_, scope) = receipted(&executor);
@@ -71,7 +71,7 @@ async fn f62_a_claim_that_the_database_refuses_or_swallows_starts_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f61_no_claim_is_without_its_lease() {
     for place in Place::all("field cases: a lease with each claim").await {
-        let ledger = place.open(DAY * 0).await;
+        let ledger = place.open(TODAY).await;
         let (receipt, scope) = receipted(&executor(&ledger));
         holding(&scope, "o-1".into(), 5, Scripted::forgetful([])).await.expect("performed");
         let record = ledger.read(&receipt.effect_id().expect("an identity")).await.expect("an answer");

@@ -14,7 +14,7 @@ use effectual_tests::{
 
 use crate::{
     effects::*,
-    place::{DAY, Place, open_at},
+    place::{DAY, Place, TODAY, open_at},
 };
 
 const DUE: u32 = 60;
@@ -33,7 +33,7 @@ async fn child_sweeps() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sweeper_that_is_killed_loses_nothing() {
     for place in Place::all("retention: a killed sweeper").await {
-        let ledger = place.open(DAY * 0).await;
+        let ledger = place.open(TODAY).await;
         let provider = Scripted::forgetful([Act::PerformAndLose, Act::NoConnection]);
         let short = builder(&ledger).retry(quick().attempts_max(1)).build().expect("a valid set-up");
         let long = builder(&ledger).retention(DAY * 400).build().expect("a valid set-up");

@@ -18,7 +18,7 @@ use effectual_tests::{
 
 use crate::{
     effects::*,
-    place::{DAY, Place},
+    place::{DAY, Place, TODAY},
 };
 
 on_each_ledger![
@@ -50,7 +50,7 @@ async fn tombstone(executor: &Executor, receipt: &effectual::Receipt) {
 async fn f18_a_call_after_retention_is_told_expired_swept_or_not() {
     for place in Place::all("retention: expired").await {
         let provider = Scripted::forgetful([Act::Perform, Act::Refuse]);
-        let (now, later) = (place.open(DAY * 0).await, place.open(DAY * 31).await);
+        let (now, later) = (place.open(TODAY).await, place.open(DAY * 31).await);
         let (today, in_a_month) = (executor(&now), executor(&later));
         let (receipt, scope) = receipted(&today);
         holding(&scope, "o-1".into(), 5, provider.clone()).await.expect("performed");
@@ -78,7 +78,7 @@ async fn f18_a_call_after_retention_is_told_expired_swept_or_not() {
 async fn an_effect_whose_tombstone_was_removed_is_a_new_one() {
     for place in Place::all("retention: a removed tombstone").await {
         let provider = Scripted::forgetful([]);
-        let now = place.open(DAY * 0).await;
+        let now = place.open(TODAY).await;
         let (_, scope) = receipted(&executor(&now));
         holding(&scope, "o-1".into(), 5, provider.clone()).await.expect("performed");
         let policy = RetentionPolicy::default().remove_tombstones_after(DAY * 365);
@@ -130,7 +130,7 @@ async fn only_a_completed_effect_can_be_forgotten(ledger: Arc<dyn Ledger>) {
 async fn f42_what_was_forgotten_is_gone_and_who_did_it_is_kept() {
     for place in Place::all("retention: forgotten").await {
         let provider = Scripted::forgetful([]);
-        let ledger = place.open(DAY * 0).await;
+        let ledger = place.open(TODAY).await;
         let executor = executor(&ledger);
         let (receipt, scope) = receipted(&executor);
         // Long enough for pages of its own.

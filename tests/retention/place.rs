@@ -9,6 +9,8 @@ use effectual_tests::{
 };
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, sqlite::SqliteConnectOptions};
 
+/// A ledger's clock that is not ahead.
+pub(crate) const TODAY: Duration = Duration::ZERO;
 pub(crate) const DAY: Duration = Duration::from_secs(24 * 3600);
 
 pub(crate) enum Place {

@@ -7,7 +7,7 @@ use effectual_tests::{scripted::Scripted, wait};
 
 use crate::{
     effects::*,
-    place::{DAY, Place},
+    place::{DAY, Place, TODAY},
 };
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -37,13 +37,13 @@ async fn a_sweep_reads_no_more_than_what_is_due() {
             // Its plans are tested where its statements are.
             continue;
         }
-        let ledger = place.open(DAY * 0).await;
+        let ledger = place.open(TODAY).await;
         let (_, scope) = receipted(&executor(&ledger));
         holding(&scope, "o-1".into(), 5, Scripted::forgetful([])).await.expect("performed");
         ledger.close().await;
         place.execute(FILL).await;
 
-        let ledger = place.open(DAY * 0).await;
+        let ledger = place.open(TODAY).await;
         let policy = RetentionPolicy::default().remove_tombstones_after(DAY * 14).pause(Duration::ZERO);
         let pass = sweep(&*ledger, &policy).await.expect("a pass");
         assert_eq!((pass.forgotten, pass.removed), (50, 50), "on {}", place.name());

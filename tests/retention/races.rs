@@ -20,7 +20,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use crate::{
     effects::*,
-    place::{DAY, Place},
+    place::{Place, TODAY},
 };
 
 on_each_ledger![f19_a_winner_that_vanished_is_no_winner];
@@ -41,7 +41,7 @@ async fn waiting(observer: &mut PgConnection) -> i64 {
 async fn f19_a_row_that_goes_between_the_conflict_and_the_read() {
     for place in Place::all("retention: a vanished row").await {
         let (Place::Direct(database) | Place::Pooled(database, _)) = &place else { continue };
-        let ledger = place.open(DAY * 0).await;
+        let ledger = place.open(TODAY).await;
         let provider = Scripted::forgetful([]);
         let executor = executor(&ledger);
         let (receipt, scope) = receipted(&executor);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use effectual::{
-    By, EffectError, ErrorKind, ExecutorBuilder, Ledger, Resolution,
+    By, ErrorKind, ExecutorBuilder, Ledger, Resolution,
     ledger::{
         codec::{About, CodecError, PayloadCodec},
         record::{AbsentReason, OutcomeBody, State},
@@ -17,7 +17,7 @@ use effectual_tests::{
 
 use crate::{
     effects::*,
-    place::{DAY, Place},
+    place::{Place, TODAY},
 };
 
 on_each_ledger![
@@ -37,8 +37,10 @@ fn vault(ledger: &Arc<dyn Ledger>) -> ExecutorBuilder {
 }
 
 fn unreadable<T: std::fmt::Debug, E>(answer: effectual::Result<T, E>) {
-    let error: EffectError<E> = answer.map(drop).err().expect("no value");
-    assert_eq!(error.kind(), ErrorKind::Unreadable);
+    match answer {
+        Ok(value) => panic!("no value is expected, and {value:?} came"),
+        Err(error) => assert_eq!(error.kind(), ErrorKind::Unreadable),
+    }
 }
 
 async fn what_is_sealed_is_replayed_as_it_was_returned(ledger: Arc<dyn Ledger>) {
@@ -178,7 +180,7 @@ async fn what_was_stored_before_there_was_a_codec_stays_readable(ledger: Arc<dyn
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_clear_text_is_in_the_database() {
     for place in Place::all("retention: no clear text").await {
-        let ledger = place.open(DAY * 0).await;
+        let ledger = place.open(TODAY).await;
         let provider = Scripted::forgetful([]);
         let executor = vault(&ledger).build().expect("a valid set-up");
         let (_, scope) = receipted(&executor);
@@ -218,7 +220,7 @@ async fn no_clear_text_is_in_the_database() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_value_in_another_place_is_unreadable() {
     for place in Place::all("retention: swapped values").await {
-        let ledger = place.open(DAY * 0).await;
+        let ledger = place.open(TODAY).await;
         let provider = Scripted::forgetful([Act::Perform, Act::Perform, Act::Refuse]);
         let executor = vault(&ledger).build().expect("a valid set-up");
         let (_, scope) = receipted(&executor);

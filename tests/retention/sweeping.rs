@@ -21,7 +21,7 @@ use effectual_tests::{scripted::Scripted, wait};
 
 use crate::{
     effects::*,
-    place::{DAY, Place},
+    place::{DAY, Place, TODAY},
 };
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -34,7 +34,7 @@ fn often() -> RetentionPolicy {
 async fn executors_that_sweep_at_once_forget_everything_once() {
     for place in Place::all("retention: several sweepers").await {
         let provider = Scripted::forgetful([]);
-        let now = place.open(DAY * 0).await;
+        let now = place.open(TODAY).await;
         let mut receipts = Vec::new();
         for order in 0..20 {
             let (receipt, scope) = receipted(&executor(&now));
