@@ -97,7 +97,9 @@ async fn a_key_that_was_replaced_opens_what_it_sealed(ledger: Arc<dyn Ledger>) {
     assert_eq!(provider.performed(), 2, "an unreadable value is no reason to perform");
 }
 
-struct Failing(fn() -> Result<Vec<u8>, CodecError>);
+type Fails = fn() -> Result<Vec<u8>, CodecError>;
+
+struct Failing(Fails);
 
 impl PayloadCodec for Failing {
     fn name(&self) -> &str {
@@ -115,8 +117,7 @@ impl PayloadCodec for Failing {
 
 async fn a_codec_that_fails_or_panics_loses_the_value_and_not_the_effect(ledger: Arc<dyn Ledger>) {
     let provider = Scripted::forgetful([]);
-    let fails: [fn() -> Result<Vec<u8>, CodecError>; 2] =
-        [|| Err(CodecError::new("no key today")), || panic!("a bug in the codec")];
+    let fails: [Fails; 2] = [|| Err(CodecError::new("no key today")), || panic!("a bug in the codec")];
     for (order, fail) in fails.into_iter().enumerate() {
         let executor = builder(&ledger).payload_codec(Failing(fail)).build().expect("a valid set-up");
         let (receipt, scope) = receipted(&executor);
