@@ -59,6 +59,10 @@ pub mod operations {}
 #[doc = include_str!("crash_tests.md")]
 pub mod crash_tests {}
 
+/// The executor in a world where everything goes wrong, and the mutation table.
+#[doc = include_str!("simulation.md")]
+pub mod simulation {}
+
 /// The rooms of the crate, who may import whom, the vocabulary, and what is left out.
 #[doc = include_str!("architecture.md")]
 pub mod architecture {}
