@@ -11,6 +11,8 @@ mod commits;
 mod killed;
 #[path = "transactional/lost.rs"]
 mod lost;
+#[path = "transactional/pooled.rs"]
+mod pooled;
 #[path = "transactional/refused.rs"]
 mod refused;
 #[path = "transactional/rolls_back.rs"]

@@ -24,6 +24,7 @@ mod recovery;
 mod resolve;
 mod scope;
 mod settings;
+mod settle;
 mod wait;
 mod work;
 
