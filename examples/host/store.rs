@@ -106,7 +106,7 @@ impl Store {
         };
         // Two hosts that start at once may both make the table; the slower one finds it the second time.
         if on_either!(&store, pool => sqlx::raw_sql(TABLE).execute(pool).await.is_err()) {
-            on_either!(&store, pool => drop(sqlx::raw_sql(TABLE).execute(pool).await?));
+            on_either!(&store, pool => sqlx::raw_sql(TABLE).execute(pool).await.map(|_| ())?);
         }
         Ok(store)
     }
