@@ -104,7 +104,7 @@ mod tests {
             "acme~2G0123456789abcdef",
             "acme%2",
             "acme%zz0123456789abcdef",
-            "acme/~123456789abcdef",
+            "acme/~z123456789abcdef",
             "acme~2F0123456789abcdef%C3",
             "acme~2F0123456789abcdef~FF",
         ] {
