@@ -16,6 +16,7 @@ mod held;
 mod identified;
 mod listing;
 mod look_up;
+mod outcome;
 mod perform;
 mod poll;
 mod progress;

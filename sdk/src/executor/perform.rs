@@ -6,8 +6,8 @@ use super::{
     attempt::Ran,
     claimed::{Claimed, Lost},
     core::Phase,
-    drive::{escaped, new_token, stored},
-    erased::{BodyEnd, BodyFailure, CallEnd, CallError, has_secret, withheld},
+    drive::{escaped, new_token},
+    erased::{BodyEnd, BodyFailure, CallEnd, CallError},
     held::millis,
     look_up::Looked,
     progress::Progress,
@@ -277,24 +277,6 @@ impl Claimed<'_> {
         }
         self.write(&change).await?;
         Ok(self.settled(kept_back))
-    }
-
-    /// What is stored of a value, and the value itself where that is not it: a secret that nothing seals.
-    pub(super) fn to_store(&self, body: OutcomeBody) -> (OutcomeBody, Option<OutcomeBody>) {
-        if has_secret(&body) && !self.call.scope.core.defaults().seals {
-            return (withheld(), Some(body));
-        }
-        (body, None)
-    }
-
-    /// The end of the call whose outcome is stored: with that, or with the value that was kept back from it.
-    pub(super) fn settled(&self, kept_back: Option<OutcomeBody>) -> Next {
-        self.over();
-        let end = stored(&self.record(), false);
-        Next::Over(match kept_back {
-            Some(value) => end.with_body(value),
-            None => end,
-        })
     }
 
     /// The write that stores an outcome.
