@@ -277,7 +277,7 @@ impl Provider {
             self.handle_stored.store(true, Ordering::Relaxed);
             if self.world.fault(300) {
                 // Whatever a body says, the provider works on it.
-                return Err(Trouble::NoConnection);
+                return Err(Trouble::BadCredential);
             }
         }
         Err(Trouble::Lost)

@@ -101,6 +101,7 @@ rules! {
         a_takeover_waits_for_the_lease_and_writes_the_history,
         a_renewal_extends_the_lease,
         a_stale_owner_changes_nothing,
+        an_earlier_attempt_of_the_same_claim_changes_nothing,
         a_stale_answer_is_kept_as_evidence,
         two_successes_are_marked,
         an_outdated_view_of_the_row_is_not_believed,

@@ -1,8 +1,8 @@
 //! Another executor goes on after a lease.
 
 use super::support::{
-    LONG_MS, SHORT_MS, again, apply, claim, claim_after_lease, end, history, lease_ended, payload, refusal,
-    request, short, stale, success, win, won,
+    LONG_MS, SHORT_MS, again, apply, claim, claim_after_lease, end, ended, history, lease_ended, payload,
+    refusal, request, short, stale, success, token, win, won,
 };
 use crate::{
     Ledger,
@@ -55,7 +55,7 @@ pub async fn a_renewal_extends_the_lease(ledger: &dyn Ledger) {
 pub async fn a_stale_owner_changes_nothing(ledger: &dyn Ledger) {
     let (_, first, second) = taken_over(ledger).await;
     let open = Change::Open {
-        token: super::support::token(),
+        token: token(),
         class: RecoveryClass::Hold,
         lease_ms: LONG_MS,
         attempt_timeout_ms: 1,
@@ -75,6 +75,32 @@ pub async fn a_stale_owner_changes_nothing(ledger: &dyn Ledger) {
             assert_eq!(history(ledger, &first.id).await.effect, second, "{change:?}");
         }
     }
+}
+
+/// The fence stays when a claim opens its next attempt: what the attempt before had to say comes too late all the same.
+pub async fn an_earlier_attempt_of_the_same_claim_changes_nothing(ledger: &dyn Ledger) {
+    let first = win(ledger, &request()).await;
+    let closed =
+        Change::End { ended: ended(AttemptVerdict::NotPerformed), keep_claim: true, not_before_ms: None };
+    let closed = apply(ledger, &first, &closed).await;
+    let open = Change::Open {
+        token: token(),
+        class: RecoveryClass::Hold,
+        lease_ms: LONG_MS,
+        attempt_timeout_ms: 1,
+        doubt_cleared: false,
+    };
+    let second = apply(ledger, &closed, &open).await;
+    assert_eq!((second.fence, second.attempt), (first.fence, 2));
+    let unseen = Owner { seen: None, ..Owner::of(&first) };
+    for owner in [Owner::of(&first), unseen] {
+        for change in [&Change::Renew { lease_ms: 1 }, &end(AttemptVerdict::NotPerformed), &Change::Label] {
+            stale(ledger, &owner, change).await;
+            assert_eq!(history(ledger, &first.id).await.effect, second, "{change:?}");
+        }
+    }
+    stale(ledger, &Owner::of(&first), &success(b"late")).await;
+    assert_eq!(history(ledger, &first.id).await.effect.outcome, None);
 }
 
 /// An answer that comes behind a raised fence is not the outcome and is kept.

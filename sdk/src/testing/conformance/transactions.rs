@@ -59,7 +59,7 @@ pub async fn a_transactional_attempt_adds_no_doubt_and_ends_none(ledger: &dyn Le
     }
 }
 
-/// Whoever looks at it and cannot perform it releases it, and the fence stays: its own outcome, if it comes, still counts.
+/// Whoever looks at it and cannot perform it releases it: it has not committed, and under the raised fence it no longer can.
 pub async fn who_cannot_perform_it_releases_what_was_not_committed(ledger: &dyn Ledger) {
     let request = short(RecoveryClass::Transactional);
     let first = win(ledger, &request).await;
@@ -68,11 +68,15 @@ pub async fn who_cannot_perform_it_releases_what_was_not_committed(ledger: &dyn 
     let Claim::Released(released) = claim(ledger, &unable).await else { panic!("it is released") };
     assert_eq!(
         (released.state, released.fence, released.doubt.as_ref()),
-        (State::Released, first.fence, None)
+        (State::Released, first.fence + 1, None)
     );
     assert_eq!(history(ledger, &first.id).await.effect, *released, "and that is stored");
-    let settled = apply(ledger, &first, &success(b"1")).await;
-    assert_eq!(settled.end.map(|end| end.verdict), Some(AttemptVerdict::Performed));
+    let verdict = released.end.as_ref().map(|end| end.verdict);
+    assert_eq!(verdict, Some(AttemptVerdict::NotPerformed));
+    let Some(transaction) = begin(ledger).await else { return };
+    let end = transaction.settle(&Owner::of(&first), &success(b"1")).await;
+    assert!(matches!(end, TransactionEnd::Stale), "it was said not to have performed it: {end:?}");
+    assert_eq!(history(ledger, &first.id).await.effect, *released, "and nothing of it is left");
 }
 
 /// A label leaves such a claim to its lease: it may still commit, and nobody else performs it before.

@@ -173,13 +173,6 @@ pub async fn who_cannot_perform_opens_no_attempt(ledger: &dyn Ledger) {
     let Claim::Released(released) = claim(ledger, &cannot(&request)).await else { panic!("not performed") };
     assert_eq!((released.state, released.attempt), (State::Released, 1));
     assert_eq!(history(ledger, &record.id).await.effect, *released, "the label is stored");
-    // A transaction that was left open: it has not committed, and under the raised fence it no longer can.
-    let request = short(RecoveryClass::Transactional);
-    let record = win(ledger, &request).await;
-    lease_ended(ledger, &record).await;
-    let Claim::Released(released) = claim(ledger, &cannot(&request)).await else { panic!("not committed") };
-    assert_eq!((released.state, released.attempt, released.fence), (State::Released, 1, 2));
-    assert_eq!(history(ledger, &record.id).await.effect, *released, "the label is stored");
 }
 
 /// A truthful look-up by who cannot perform it releases the effect, unless a late success says otherwise.
