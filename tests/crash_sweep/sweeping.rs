@@ -41,8 +41,9 @@ async fn child_sweeps() {
 
 async fn fill(ledger: Arc<dyn Ledger>) {
     for number in 0..SETTLED + UNSETTLED {
-        let Ok(Claim::Won { record, .. }) = ledger.claim(&requests::request(number, 1)).await else {
-            panic!("a new effect is won")
+        let record = match ledger.claim(&requests::request(number, 1)).await {
+            Ok(Claim::Won { record, .. }) => record,
+            other => panic!("a new effect is won: {other:?}"),
         };
         if number < SETTLED {
             ledger.change(&Owner::of(&record), &requests::settle()).await.expect("settled");

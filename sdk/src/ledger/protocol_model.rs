@@ -4,6 +4,7 @@
 //! The clock counts ticks. A request is under way from its permit for as long as an attempt may take, whatever becomes of its
 //! sender, and may arrive at any moment until then.
 
+mod asked;
 mod life;
 
 use stateright::{Checker, Model, Property};

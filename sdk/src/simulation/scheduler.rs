@@ -3,7 +3,6 @@
 use std::{
     any::Any,
     collections::{BTreeMap, BTreeSet},
-    future::Future,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Wake, Waker},
@@ -22,7 +21,6 @@ use crate::{
 const WALL_START_MS: i64 = 1_800_000_000_000;
 
 type TaskId = u64;
-
 /// Which node a task belongs to. Node 0 is the world itself: it never stands still.
 pub(super) type NodeId = usize;
 pub(super) const WORLD: NodeId = 0;
@@ -372,7 +370,7 @@ struct Sleep {
     timer: Option<(Duration, u64)>,
 }
 
-impl Future for Sleep {
+impl std::future::Future for Sleep {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {

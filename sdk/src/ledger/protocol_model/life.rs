@@ -2,23 +2,17 @@
 
 use std::hash::{Hash, Hasher};
 
+use super::asked::{LEASE, TIMEOUT, WINDOW, request, settle};
 use crate::{
-    descriptor::{Keying, RecoveryClass},
-    identity::{EffectId, Tenant},
+    descriptor::RecoveryClass,
     ledger::{
-        Change, Changed, Claim, ClaimRequest, EffectRecord, Owner, Task,
+        Change, Changed, Claim, EffectRecord, Owner, Task,
         change::{self, Ended},
         claim,
-        identities::Identities,
         judge_model::{checks, world::ends_doubt},
-        record::{AbsentReason, AttemptToken, AttemptVerdict, OutcomeBody, OutcomeKind, Place, State},
+        record::{AttemptToken, AttemptVerdict, OutcomeKind, State},
     },
 };
-
-/// How many ticks a lease and an attempt have, and for how long the provider of a re-send remembers a key.
-const LEASE: i64 = 2;
-const TIMEOUT: i64 = 1;
-const WINDOW: i64 = 4;
 
 /// The row, without what only counts or tells the time of day.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -397,41 +391,5 @@ impl Life {
         self.outcome_by = row.outcome.is_some().then_some(row.token.0[0]);
         self.first_outcome_by = self.first_outcome_by.or(self.outcome_by);
         self.row = Some(Row(row));
-    }
-}
-
-fn settle(kind: OutcomeKind, conclusive: bool) -> Change {
-    let verdict = match kind {
-        OutcomeKind::Success => AttemptVerdict::Performed,
-        OutcomeKind::Refusal => AttemptVerdict::Refused,
-    };
-    let body = OutcomeBody::Absent(AbsentReason::Unencodable);
-    let ended = Ended::found(verdict);
-    Change::Settle { ended, kind, body, provider_replay: false, conclusive, retain_ms: 1_000_000 }
-}
-
-fn request(class: RecoveryClass, token: u8) -> ClaimRequest {
-    let tenant = Tenant::parse("model").expect("a valid tenant");
-    ClaimRequest {
-        id: EffectId::new(tenant, [7; 32]),
-        operation: "refund-order".to_owned(),
-        keying: Keying::BusinessIdentity,
-        key_version: 1,
-        identities: Identities::default(),
-        readable: None,
-        provider: None,
-        provider_key: "key".to_owned(),
-        fingerprints: Vec::new(),
-        class,
-        can_look_up: class == RecoveryClass::Reconcile,
-        can_poll: false,
-        can_perform: true,
-        input: None,
-        resend_window_ms: (class == RecoveryClass::Resend).then_some(WINDOW - TIMEOUT),
-        resend_quiet_ms: None,
-        token: AttemptToken([token; 16]),
-        lease_ms: LEASE,
-        attempt_timeout_ms: TIMEOUT,
-        place: Place::default(),
     }
 }
