@@ -1,11 +1,14 @@
 //! Requests as they go over the wire: no client corrects, pools or repeats them.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
 };
+
+/// An answer takes no longer than this, or the test fails instead of hanging.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// A key of the grammar.
 pub(crate) fn fresh_key() -> String {
@@ -90,7 +93,8 @@ impl Request {
     }
 
     pub(crate) async fn send(&self, to: SocketAddr) -> Answer {
-        Answer::read(self.start(to).await).await.expect("an answer")
+        let answer = tokio::time::timeout(LIMIT, Answer::read(self.start(to).await)).await;
+        answer.expect("an answer in time").expect("a whole answer")
     }
 }
 

@@ -84,10 +84,12 @@ impl Rows {
 
     async fn execute(&self, statements: [&'static str; 2]) {
         match self {
-            Self::Sqlite(pool) => drop(sqlx::query(statements[0]).execute(pool).await.expect("it runs")),
+            Self::Sqlite(pool) => {
+                sqlx::query(statements[0]).execute(pool).await.expect("it runs");
+            }
             Self::Postgres(pool) => {
                 let statement = statements[1].replace("effectual_requests", "records.effectual_requests");
-                drop(sqlx::query(sqlx::AssertSqlSafe(statement)).execute(pool).await.expect("it runs"));
+                sqlx::query(sqlx::AssertSqlSafe(statement)).execute(pool).await.expect("it runs");
             }
         }
     }

@@ -16,6 +16,8 @@ fuzz_target!(|text: &[u8]| {
     assert_eq!(canonical_json(&canonical).as_ref(), Some(&canonical));
     match read {
         Ok(value) => assert_eq!(serde_json::from_slice::<Value>(&canonical).ok(), Some(value)),
-        Err(error) => assert!(error.to_string().contains("out of range") || error.to_string().contains("recursion")),
+        Err(error) => {
+            assert!(error.to_string().contains("out of range") || error.to_string().contains("recursion"))
+        }
     }
 });
