@@ -231,3 +231,65 @@ async fn f35_a_ledger_that_stays_down_after_the_effect_leaves_it_escaped_at_the_
     assert_eq!((error.kind(), error.provider_called()), (ErrorKind::Escaped, ProviderCalled::Maybe));
     assert_eq!(provider.performed(), 1);
 }
+
+/// A ledger that stores claims and does not say so, and is not to be read before it is told that it is back.
+#[derive(Debug)]
+struct Deaf {
+    memory: Arc<MemoryLedger>,
+    back: tokio::sync::Semaphore,
+}
+
+#[async_trait]
+impl Ledger for Deaf {
+    async fn claim(&self, request: &ClaimRequest) -> Result<Claim, LedgerError> {
+        through(Fault::After, self.memory.claim(request)).await
+    }
+
+    async fn change(&self, owner: &Owner, change: &Change) -> Result<Changed, LedgerError> {
+        self.memory.change(owner, change).await
+    }
+
+    async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
+        drop(self.back.acquire().await);
+        self.memory.read(id).await
+    }
+
+    fn name(&self) -> &'static str {
+        "deaf"
+    }
+
+    async fn close(&self) {
+        self.memory.close().await;
+    }
+}
+
+/// A claim whose process was not told of it ends, and another process can only say that nobody knows. When the first is back it
+/// says that it never began: the next call performs.
+#[tokio::test]
+async fn an_effect_that_escaped_before_its_claim_was_given_back_is_performed_by_the_next_call() {
+    let memory = Arc::new(MemoryLedger::new());
+    let deaf = Arc::new(Deaf { memory: Arc::clone(&memory), back: tokio::sync::Semaphore::new(0) });
+    let provider = Scripted::forgetful([]);
+    let of_deaf = builder(&(Arc::clone(&deaf) as Arc<dyn Ledger>))
+        .attempt_timeout(Duration::from_millis(10))
+        .margin(Duration::ZERO)
+        .lease(Duration::from_millis(40))
+        .build()
+        .expect("a valid set-up");
+    let call = holding(&receipted(&of_deaf).1, "o-7".into(), 5, provider.clone());
+    assert_eq!(call.await.expect_err("not started").kind(), ErrorKind::Ledger);
+
+    let other = executor(&(Arc::clone(&memory) as Arc<dyn Ledger>));
+    let (receipt, scope) = receipted(&other);
+    let error = holding(&scope, "o-7".into(), 5, provider.clone()).await.expect_err("nobody knows");
+    assert_eq!((error.kind(), state(&other, &receipt).await), (ErrorKind::Escaped, State::Escaped));
+
+    deaf.back.add_permits(1);
+    until("the claim to be given back", Duration::from_secs(20), async || {
+        state(&other, &receipt).await == State::Released
+    })
+    .await;
+    assert_eq!(provider.keys().len(), 0);
+    let done = holding(&scope, "o-7".into(), 5, provider.clone()).await.expect("performed at last");
+    assert_eq!((done.number, provider.performed()), (1, 1));
+}

@@ -172,7 +172,9 @@ async fn hear(mut reads: Reader, asked: Asked) {
             _ => Answer::Nothing,
         };
         // The attempt may have ended.
-        drop(waiting.map(|waiting| waiting.send(answer)));
+        if let Some(waiting) = waiting {
+            let _ = waiting.send(answer);
+        }
     }
     lock(&asked).clear();
 }
