@@ -91,8 +91,16 @@ on_each_database!(f73_fifty_at_once_under_one_key_are_one_run, another_body_unde
 
 /// How many runs the host has stored.
 pub(crate) async fn runs_in(place: &Place) -> i64 {
+    count(place, "SELECT count(*) FROM host_runs").await
+}
+
+/// How many keys have a record.
+pub(crate) async fn records_in(place: &Place) -> i64 {
+    count(place, "SELECT count(*) FROM effectual_requests").await
+}
+
+async fn count(place: &Place, count: &'static str) -> i64 {
     use sqlx::Connection;
-    let count = "SELECT count(*) FROM host_runs";
     match place {
         Place::Sqlite(file) => {
             let url = format!("sqlite://{}", file.path().display());

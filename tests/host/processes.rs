@@ -20,7 +20,7 @@ use tokio::{
 };
 
 use crate::{
-    keys::{at_once, one_run_among, runs_in},
+    keys::{at_once, one_run_among, records_in, runs_in},
     serve::{ACME, Host, Place, key, noop, run_of},
 };
 
@@ -51,11 +51,10 @@ async fn a_killed_process_leaves_its_key_to_the_other() {
     let authority = dies.authority.clone();
     let request = Request::post("/runs", noop().to_string()).bearer(ACME).header("Idempotency-Key", &key);
     let held = tokio::spawn(async move { request.send(&authority).await });
+    until("the request to be on record", Duration::from_secs(30), async || records_in(&place).await == 1)
+        .await;
     // Held at the one process, it is in flight at the other.
-    until("the request to be in flight", Duration::from_secs(30), async || {
-        lives.create(&key, &noop()).await.status == 409
-    })
-    .await;
+    assert_eq!(lives.create(&key, &noop()).await.status, 409);
     dies.kill();
     assert!(held.await.expect("it ended").is_err(), "no answer came");
     assert_eq!(runs_in(&place).await, 0, "what was under way left no run");
