@@ -13,7 +13,7 @@ use effectual::{
 /// A claim that is over at once, of an effect that may be repeated.
 pub(crate) fn request(number: u64, token: u8) -> ClaimRequest {
     ClaimRequest {
-        id: EffectId::parse(format!("acme/{number:064x}")).expect("an identity"),
+        id: EffectId::parse(format!("acme/{number:016x}{:048}", 0)).expect("an identity"),
         operation: "refund-order".to_owned(),
         keying: Keying::BusinessIdentity,
         key_version: 1,

@@ -116,11 +116,21 @@ impl Claimed<'_> {
     ) -> Result<Next, Lost> {
         let ended = self.ended(attempt, AttemptVerdict::NotPerformed, None);
         let delay = self.backoff(retry_after);
-        if retry && self.may_go_on(delay) {
+        if retry && self.may_resend(delay) && self.may_go_on(delay) {
             self.close(ended).await?;
             return Ok(Next::Again { delay, otherwise: error });
         }
         self.leave(ended, retry_after, error).await
+    }
+
+    /// Whether an older doubt lets another request go out after `delay`.
+    fn may_resend(&self, delay: Duration) -> bool {
+        match self.record().doubt {
+            Some(doubt) if doubt.class == RecoveryClass::Resend => {
+                self.in_window(delay) || !rule!(WindowInTheCall)
+            }
+            _ => true,
+        }
     }
 
     /// The attempt's end is unknown: its class says what follows.
