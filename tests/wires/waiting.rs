@@ -57,15 +57,12 @@ async fn f29_a_claim_that_is_rolled_back_on_a_file_goes_to_the_one_that_waited()
     let mut other = SqliteConnectOptions::new().filename(file.path()).connect().await.expect("a connection");
     // The same row under the identity that is about to be claimed.
     let id = requests::request(7, 1).id;
-    sqlx::raw_sql(
-        "BEGIN IMMEDIATE; CREATE TEMP TABLE copy AS SELECT * FROM effectual_effects;
-         UPDATE copy SET seq = seq + 1, digest =
-             x'0000000000000000000000000000000000000000000000000000000000000007';
-         INSERT INTO effectual_effects SELECT * FROM copy",
-    )
-    .execute(&mut other)
-    .await
-    .expect("an open transaction that holds the row");
+    let copied = "BEGIN IMMEDIATE; CREATE TEMP TABLE copy AS SELECT * FROM effectual_effects";
+    sqlx::raw_sql(copied).execute(&mut other).await.expect("an open transaction");
+    let renamed = sqlx::query("UPDATE copy SET seq = seq + 1, digest = $1").bind(id.digest().to_vec());
+    renamed.execute(&mut other).await.expect("a row of the same shape");
+    let inserted = sqlx::query("INSERT INTO effectual_effects SELECT * FROM copy").execute(&mut other).await;
+    assert_eq!(inserted.expect("the row, which is not committed").rows_affected(), 1);
     let request = requests::request(7, 1);
     let waiting = tokio::spawn({
         let ledger = Arc::clone(&ledger);
