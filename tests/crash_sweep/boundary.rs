@@ -78,19 +78,22 @@ impl Brake {
         Self { stop, gate, passed: AtomicUsize::new(0), is_stopped: AtomicBool::new(false) }
     }
 
-    pub(crate) async fn at(&self, boundary: Boundary) {
+    /// Whether it stood here and was told to go on.
+    pub(crate) async fn at(&self, boundary: Boundary) -> bool {
         if self.is_stopped.load(Ordering::SeqCst) {
             pending::<()>().await;
         }
-        let Some((stop, nth)) = self.stop.filter(|(stop, _)| *stop == boundary) else { return };
+        let Some((stop, nth)) = self.stop.filter(|(stop, _)| *stop == boundary) else { return false };
         if 1 + self.passed.fetch_add(1, Ordering::SeqCst) == nth {
             if let Some(gate) = &self.gate {
-                return wait_at(gate);
+                wait_at(gate);
+                return true;
             }
             self.is_stopped.store(true, Ordering::SeqCst);
             tell(format_args!("{STOPPED} {stop:?}"));
             pending::<()>().await;
         }
+        false
     }
 }
 
