@@ -106,7 +106,7 @@ impl<'a> Claimed<'a> {
     pub(crate) fn in_window(&self, delay: Duration) -> bool {
         let record = self.record();
         let since = record.doubt.as_ref().map_or(record.started_at, |doubt| doubt.since);
-        self.window_end(since).remaining() > delay
+        !rule!(WindowInTheCall) || self.window_end(since).remaining() > delay
     }
 
     /// How long a re-send has to wait where the provider documents nothing about a key in flight.

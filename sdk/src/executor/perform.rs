@@ -126,9 +126,7 @@ impl Claimed<'_> {
     /// Whether an older doubt lets another request go out after `delay`.
     fn may_resend(&self, delay: Duration) -> bool {
         match self.record().doubt {
-            Some(doubt) if doubt.class == RecoveryClass::Resend => {
-                self.in_window(delay) || !rule!(WindowInTheCall)
-            }
+            Some(doubt) if doubt.class == RecoveryClass::Resend => self.in_window(delay),
             _ => true,
         }
     }
@@ -150,7 +148,7 @@ impl Claimed<'_> {
         let delay = self.backoff(retry_after).max(self.quiet_before_resend(class, attempt));
         let again = match class {
             RecoveryClass::Rerun => true,
-            RecoveryClass::Resend => self.in_window(delay) || !rule!(WindowInTheCall),
+            RecoveryClass::Resend => self.in_window(delay),
             _ => false,
         };
         // Of a caller that went away, the next call asks.
