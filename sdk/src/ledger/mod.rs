@@ -3,6 +3,8 @@
 //! [`claim::judge`], [`change::judge`] and [`resolution::judge`] are the whole state machine, and they are pure. A backend reads a row, lets
 //! them judge, and stores what they say by compare-and-set: that is all that differs from one database to the next.
 
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod ask;
 pub mod audit;
 pub mod change;
 pub mod claim;

@@ -7,10 +7,7 @@ use std::{any::Any, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
-use tokio::{
-    sync::{mpsc, oneshot},
-    task::JoinSet,
-};
+use tokio::{sync::mpsc, task::JoinSet};
 
 use super::{
     connect::{Connector, Setback},
@@ -26,6 +23,7 @@ use crate::{
     clock,
     ledger::{
         Change, Changed, EffectRecord, EffectTransaction, LedgerError, Owner, TransactionEnd,
+        ask::Answered,
         writer::{Command, Reply},
     },
 };
@@ -42,7 +40,7 @@ const ROLLBACK_LIMIT: Duration = Duration::from_secs(1);
 /// Who waits for a transaction, and for how long it may be silent.
 pub(super) struct Wanted {
     pub(super) limit: Duration,
-    pub(super) reply: oneshot::Sender<Result<Box<dyn EffectTransaction>, LedgerError>>,
+    pub(super) reply: Answered<Box<dyn EffectTransaction>>,
 }
 
 /// Whom a commit is told to.

@@ -62,6 +62,7 @@ use super::{
     By, Change, Changed, Claim, ClaimRequest, EffectHistory, EffectTransaction, Forgot, Ledger, LedgerError,
     LedgerErrorKind, Owner, Payload, ResolutionReply, ResolutionRequest, RunPage, RunRow, Sweep, Swept,
     TransactionalLedger, Transactions, UnsettledPage, UnsettledQuery,
+    ask::{Answered, ask},
     writer::{Intake, Queue, queue, serve},
 };
 use crate::identity::{EffectId, RunId};
@@ -205,28 +206,13 @@ impl PostgresLedger {
         }
     }
 
-    async fn ask_sweeper<T>(
+    /// Asks one of the tasks on the ledger's thread.
+    async fn ask<R, T>(
         &self,
-        request: impl FnOnce(oneshot::Sender<Result<T, LedgerError>>) -> sweep::Request,
+        served_by: mpsc::Sender<R>,
+        request: impl FnOnce(Answered<T>) -> R,
     ) -> Result<T, LedgerError> {
-        let (reply, answer) = oneshot::channel();
-        let sweeps = self.handles()?.sweeps;
-        sweeps.send(request(reply)).await.map_err(|_| closed(&self.target))?;
-        drop(sweeps);
-        answer.await.map_err(|_| closed(&self.target))?
-    }
-
-    /// Asks on one of the readers' connections.
-    async fn ask<T>(
-        &self,
-        reader: mpsc::Sender<Request>,
-        request: impl FnOnce(oneshot::Sender<Result<T, LedgerError>>) -> Request,
-    ) -> Result<T, LedgerError> {
-        let (reply, answer) = oneshot::channel();
-        reader.send(request(reply)).await.map_err(|_| closed(&self.target))?;
-        // Not held while it waits: a ledger that is closed meanwhile ends.
-        drop(reader);
-        answer.await.map_err(|_| closed(&self.target))?
+        ask(served_by, request, || closed(&self.target)).await
     }
 
     fn handles(&self) -> Result<Handles, LedgerError> {
@@ -335,12 +321,7 @@ impl Ledger for PostgresLedger {
     }
 
     async fn begin(&self, limit: Duration) -> Result<Box<dyn EffectTransaction>, LedgerError> {
-        let (reply, opened) = oneshot::channel();
-        let transactions = self.handles()?.transactions;
-        let wanted = begin::Wanted { limit, reply };
-        transactions.send(wanted).await.map_err(|_| closed(&self.target))?;
-        drop(transactions);
-        opened.await.map_err(|_| closed(&self.target))?
+        self.ask(self.handles()?.transactions, |reply| begin::Wanted { limit, reply }).await
     }
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
@@ -356,12 +337,12 @@ impl Ledger for PostgresLedger {
     }
 
     async fn sweep(&self, batch: Sweep) -> Result<Swept, LedgerError> {
-        self.ask_sweeper(|reply| sweep::Request::Sweep(batch, reply)).await
+        self.ask(self.handles()?.sweeps, |reply| sweep::Request::Sweep(batch, reply)).await
     }
 
     async fn forget(&self, id: &EffectId, by: &By) -> Result<Forgot, LedgerError> {
         let asked = sweep::Forget { id: id.clone(), by: by.clone() };
-        self.ask_sweeper(|reply| sweep::Request::Forget(asked, reply)).await
+        self.ask(self.handles()?.sweeps, |reply| sweep::Request::Forget(asked, reply)).await
     }
 
     async fn of_run(&self, run: &RunId, page: &RunPage) -> Result<Vec<RunRow>, LedgerError> {

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 
 use sqlx::{Arguments as _, Row as _, postgres::PgRow};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::{
@@ -24,11 +24,9 @@ use crate::{
     identity::{EffectId, RunId},
     ledger::{
         EffectHistory, LedgerError, LedgerErrorKind, Payload, RunPage, RunRow, UnsettledPage, UnsettledQuery,
+        ask::Answered,
     },
 };
-
-/// Where an answer goes.
-type Reply<T> = oneshot::Sender<Result<T, LedgerError>>;
 
 /// A question that is on its way.
 pub(super) type Asking<'s, T> = Pin<Box<dyn Future<Output = Result<T, Setback>> + Send + 's>>;
@@ -36,13 +34,13 @@ pub(super) type Asking<'s, T> = Pin<Box<dyn Future<Output = Result<T, Setback>> 
 /// What a reader's connection is for.
 pub(super) enum Request {
     /// A read of one effect.
-    Read(EffectId, Reply<Option<EffectHistory>>),
+    Read(EffectId, Answered<Option<EffectHistory>>),
     /// A page of those without an outcome.
-    Unsettled(UnsettledQuery, Reply<UnsettledPage>),
+    Unsettled(UnsettledQuery, Answered<UnsettledPage>),
     /// The stored arguments of one.
-    Input(EffectId, Reply<Option<Payload>>),
+    Input(EffectId, Answered<Option<Payload>>),
     /// A page of what a run did and met.
-    Run(RunId, RunPage, Reply<Vec<RunRow>>),
+    Run(RunId, RunPage, Answered<Vec<RunRow>>),
     /// What all ledgers are to be told. It may get lost.
     Tell(News, Vec<Uuid>),
 }

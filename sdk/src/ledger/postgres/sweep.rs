@@ -4,7 +4,7 @@
 //! had is then seen. Rows that somebody holds are left for the next batch.
 
 use sqlx::{Arguments as _, Postgres, Row as _, Transaction, postgres::PgRow};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::{
@@ -20,6 +20,7 @@ use crate::{
     identity::EffectId,
     ledger::{
         By, Forgot, LedgerError, LedgerErrorKind, Sweep, Swept,
+        ask::Answered,
         record::{AbsentReason, State},
     },
 };
@@ -32,8 +33,8 @@ const EXPIRED: &str = AbsentReason::Expired.as_str();
 
 /// What is asked of the sweeper.
 pub(super) enum Request {
-    Sweep(Sweep, oneshot::Sender<Result<Swept, LedgerError>>),
-    Forget(Forget, oneshot::Sender<Result<Forgot, LedgerError>>),
+    Sweep(Sweep, Answered<Swept>),
+    Forget(Forget, Answered<Forgot>),
 }
 
 pub(super) struct Forget {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sqlx::{Connection, SqliteConnection};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use super::{
     columns::{ATTEMPT, effect_columns},
@@ -18,6 +18,7 @@ use crate::{
     identity::{EffectId, RunId},
     ledger::{
         EffectHistory, LedgerError, LedgerErrorKind, Payload, RunPage, RunRow, UnsettledPage, UnsettledQuery,
+        ask::{Answered, ask},
     },
 };
 
@@ -25,15 +26,14 @@ use crate::{
 const READS_MAX: usize = 1024;
 
 type Answer<T> = Result<T, LedgerError>;
-type Reply<T> = oneshot::Sender<Answer<T>>;
 
 /// What is asked, and where the answer goes.
 #[derive(Debug)]
 pub(super) enum Question {
-    History(EffectId, Reply<Option<EffectHistory>>),
-    Unsettled(UnsettledQuery, Reply<UnsettledPage>),
-    Input(EffectId, Reply<Option<Payload>>),
-    Run(RunId, RunPage, Reply<Vec<RunRow>>),
+    History(EffectId, Answered<Option<EffectHistory>>),
+    Unsettled(UnsettledQuery, Answered<UnsettledPage>),
+    Input(EffectId, Answered<Option<Payload>>),
+    Run(RunId, RunPage, Answered<Vec<RunRow>>),
 }
 
 /// The callers' end.
@@ -49,11 +49,9 @@ pub(super) fn queue() -> (Reads, Asked) {
 }
 
 impl Reads {
-    pub(super) async fn ask<T>(&self, question: impl FnOnce(Reply<T>) -> Question) -> Answer<T> {
+    pub(super) async fn ask<T>(&self, question: impl FnOnce(Answered<T>) -> Question) -> Answer<T> {
         let closed = || LedgerError::new(LedgerErrorKind::Closed, "its reader has ended");
-        let (reply, answer) = oneshot::channel();
-        self.0.send(question(reply)).await.map_err(|_| closed())?;
-        answer.await.map_err(|_| closed())?
+        ask(self.0.clone(), question, closed).await
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use sqlx::{Connection, SqliteConnection};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use super::{
     checkpoint::{BYTES_A_ROW, Progress},
@@ -16,6 +16,7 @@ use crate::{
     identity::EffectId,
     ledger::{
         By, Forgot, LedgerError, LedgerErrorKind, Sweep, Swept,
+        ask::{Answered, ask},
         record::{AbsentReason, LedgerTime},
     },
     telemetry,
@@ -68,8 +69,8 @@ const AUDIT: &str = "INSERT INTO effectual_audit (digest, at, who, why, action, 
 
 /// What is asked of the sweeper.
 pub(super) enum Request {
-    Sweep(Sweep, oneshot::Sender<Result<Swept, LedgerError>>),
-    Forget(Forget, oneshot::Sender<Result<Forgot, LedgerError>>),
+    Sweep(Sweep, Answered<Swept>),
+    Forget(Forget, Answered<Forgot>),
 }
 
 pub(super) struct Forget {
@@ -99,14 +100,9 @@ impl Sweeps {
         self.ask(|reply| Request::Forget(forget, reply)).await
     }
 
-    async fn ask<T>(
-        &self,
-        request: impl FnOnce(oneshot::Sender<Result<T, LedgerError>>) -> Request,
-    ) -> Result<T, LedgerError> {
+    async fn ask<T>(&self, request: impl FnOnce(Answered<T>) -> Request) -> Result<T, LedgerError> {
         let closed = || LedgerError::new(LedgerErrorKind::Closed, "its sweeper has ended");
-        let (reply, answer) = oneshot::channel();
-        self.0.send(request(reply)).await.map_err(|_| closed())?;
-        answer.await.map_err(|_| closed())?
+        ask(self.0.clone(), request, closed).await
     }
 }
 

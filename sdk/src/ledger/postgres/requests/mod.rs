@@ -11,12 +11,13 @@ use std::{
 };
 
 use async_trait::async_trait;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 pub(super) use self::serve::serve;
 use super::{Handles, closed, connect::Target};
 use crate::ledger::{
     LedgerError,
+    ask::{Answered, ask},
     requests::{Begin, Begun, Change, Changed, Owner, Place, RecordKey, RequestRecord, RequestStore},
 };
 
@@ -25,8 +26,6 @@ const WAITING_MAX: usize = 1024;
 
 /// How many connections serve them. Each is opened when it is first needed.
 pub(super) const CONNECTIONS: usize = 4;
-
-type Answered<T> = oneshot::Sender<Result<T, LedgerError>>;
 
 /// What is asked of the connections.
 pub(super) enum Command {
@@ -60,12 +59,8 @@ pub struct PostgresRequests {
 impl PostgresRequests {
     async fn ask<T>(&self, command: impl FnOnce(Answered<T>) -> Command) -> Result<T, LedgerError> {
         let closed = || closed(&self.target);
-        let (reply, answer) = oneshot::channel();
         let handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let requests = handles.ok_or_else(closed)?.requests;
-        requests.send(command(reply)).await.map_err(|_| closed())?;
-        drop(requests);
-        answer.await.map_err(|_| closed())?
+        ask(handles.ok_or_else(closed)?.requests, command, closed).await
     }
 }
 

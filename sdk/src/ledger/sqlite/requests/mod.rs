@@ -7,19 +7,18 @@ mod transaction;
 use std::fmt;
 
 use async_trait::async_trait;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 pub(super) use self::serve::{Intake, serve};
 use super::SqliteLedger;
 use crate::ledger::{
     LedgerError, LedgerErrorKind,
+    ask::{Answered, ask},
     requests::{Begin, Begun, Change, Changed, Owner, Place, RecordKey, RequestRecord, RequestStore},
 };
 
 /// How many commands may wait; a caller beyond that waits for room.
 const WAITING_MAX: usize = 1024;
-
-type Answered<T> = oneshot::Sender<Result<T, LedgerError>>;
 
 /// What is asked of the connection.
 pub(super) enum Command {
@@ -52,9 +51,7 @@ impl SqliteRequests {
 
     async fn ask<T>(&self, command: impl FnOnce(Answered<T>) -> Command) -> Result<T, LedgerError> {
         let closed = || LedgerError::new(LedgerErrorKind::Closed, "its request records are closed");
-        let (reply, answer) = oneshot::channel();
-        self.ledger.ends()?.requests.send(command(reply)).await.map_err(|_| closed())?;
-        answer.await.map_err(|_| closed())?
+        ask(self.ledger.ends()?.requests, command, closed).await
     }
 }
 
