@@ -137,7 +137,7 @@ async fn a_client_that_hangs_up_loses_nothing(store: Store) {
 
 async fn a_handler_outlasts_its_lease(store: Store) {
     let gated = Gated::new();
-    let lease = Duration::from_millis(1500);
+    let lease = Duration::from_secs(4);
     let to = gated.serve(store.layer().lease(lease).wait(Duration::ZERO).build().expect("a layer")).await;
     let request = post("/runs", "{}").key(&fresh_key());
     let first = request.start(to).await;
