@@ -125,7 +125,12 @@ fn read_only_for_others(prepare: impl FnOnce(&Path, &Path)) {
             command.uid(65534).gid(65534);
         }
     };
-    let told = Process::start("opening::child_is_refused", &path, 0, as_nobody).finish();
+    // The folder that this program was built in may be root's alone.
+    let everybodys = tempfile::tempdir().expect("a directory");
+    chmod(everybodys.path(), 0o755);
+    let program = everybodys.path().join("child");
+    fs::copy(std::env::current_exe().expect("this program's path"), &program).expect("a copy");
+    let told = Process::start_copy(&program, "opening::child_is_refused", &path, 0, as_nobody).finish();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("permissions");
     let [told] = told.as_slice() else { panic!("one line, not {told:?}") };
     assert!(told.starts_with("ReadOnly ") && told.contains("effects.db"), "{told}");

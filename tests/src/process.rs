@@ -3,7 +3,7 @@
 use std::{
     ffi::{OsStr, OsString},
     io::{BufRead, BufReader, Lines},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, Stdio},
 };
 
@@ -35,7 +35,22 @@ impl Process {
         number: u64,
         adjust: impl FnOnce(&mut Command),
     ) -> Self {
-        let mut command = Command::new(std::env::current_exe().expect("this program's path"));
+        let program = std::env::current_exe().expect("this program's path");
+        Self::start_copy(&program, test, path, number, adjust)
+    }
+
+    /// The same, with a copy of this program that lies where its user may run it.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn start_copy(
+        program: &Path,
+        test: &str,
+        path: impl AsRef<OsStr>,
+        number: u64,
+        adjust: impl FnOnce(&mut Command),
+    ) -> Self {
+        let mut command = Command::new(program);
         command.args([test, "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
         adjust(&mut command);
         Self::run(command, path, number)
