@@ -1,107 +1,74 @@
-//! One application, three ways: as it is, under `IdempotencyKeyLayer` on each store, and under `axum-idempotent`. Every
-//! request of a run has a key of its own, then every one is sent again; the ratios of one run are what counts.
+//! Effectual beside code written by hand and beside its peers.
+mod by_hand;
+mod contender;
+mod cpu;
+mod effectual;
+mod load;
 
-mod client;
-
-use std::{net::SocketAddr, sync::Arc};
-
-use axum::{
-    Router,
-    extract::Request,
-    http::Extensions,
-    middleware::{self, Next},
-    response::Response,
-    routing::post,
+use ::effectual::{PostgresLedger, SqliteLedger};
+use contender::Contender;
+use load::Keys;
+use std::{
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
 };
-use axum_idempotent::{IdempotentLayer, IdempotentOptions};
-use effectual::{
-    PostgresLedger, SqliteLedger, Tenant,
-    idempotency_key::{IdempotencyKeyLayer, MemoryRequests, RequestStore},
-};
-use ruts::{
-    CookieOptions, Session, SessionLayer,
-    store::{Ttl, moka::MokaStore},
-};
-use tower_cookies::CookieManagerLayer;
-
-use crate::client::{Measured, measure};
-
-/// The work of the handler: an answer of some 200 bytes of JSON.
-async fn create() -> ([(&'static str, &'static str); 1], String) {
-    ([("content-type", "application/json")], format!("{{\"made\":\"{}\"}}", "x".repeat(190)))
-}
-
-async fn authenticate(mut request: Request, next: Next) -> Response {
-    request.extensions_mut().insert(Tenant::parse("acme").expect("a tenant"));
-    next.run(request).await
-}
-
-fn plain() -> Router {
-    Router::new().route("/runs", post(create))
-}
-
-fn under(requests: impl RequestStore) -> Router {
-    let tenant = |extensions: &Extensions| extensions.get::<Tenant>().cloned();
-    let layer = IdempotencyKeyLayer::builder(requests, tenant).build().expect("a layer");
-    plain().layer(layer).layer(middleware::from_fn(authenticate))
-}
-
-fn other() -> Router {
-    let store = Arc::new(MokaStore::builder().build());
-    let options = IdempotentOptions::default().use_idempotency_key_header(Some("idempotency-key"), true);
-    let log_in = |session: Session<MokaStore>| async move {
-        session
-            .set("user", &"acme".to_owned(), Ttl::new(600).expect("a time"), None)
-            .await
-            .expect("a session");
-    };
-    plain()
-        .layer(IdempotentLayer::<MokaStore>::new(options))
-        .route("/login", post(log_in))
-        .layer(SessionLayer::new(store).with_cookie_options(CookieOptions::build().name("session")))
-        .layer(CookieManagerLayer::new())
-}
-
-async fn serve(app: Router<()>) -> SocketAddr {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let address = listener.local_addr().expect("its address");
-    tokio::spawn(async move { axum::serve(listener, app).await.expect("it serves") });
-    address
-}
-
-async fn session(at: SocketAddr) -> String {
-    let answer = client::once(at, "POST /login HTTP/1.1\r\nhost: bench\r\ncontent-length: 0\r\n\r\n").await;
-    let cookie =
-        answer.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a session's cookie");
-    format!("cookie: {}\r\n", cookie.split(';').next().unwrap_or(cookie))
-}
 
 #[tokio::main]
 async fn main() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let sqlite = SqliteLedger::open(folder.path().join("bench.db")).await.expect("a ledger");
-    let mut apps = vec![
-        ("without", plain()),
-        ("memory", under(MemoryRequests::new().records_max(usize::MAX))),
-        ("sqlite", under(sqlite.requests())),
-    ];
-    let postgres = match std::env::args().nth(1) {
-        Some(url) => Some(PostgresLedger::connect(url).await.expect("a ledger")),
-        None => None,
-    };
-    apps.extend(postgres.as_ref().map(|ledger| ("postgres", under(ledger.requests()))));
-    apps.push(("axum-idempotent (memory)", other()));
-    let mut base: Option<Measured> = None;
-    println!("{:26} {:>9} {:>7} {:>9} {:>9}   replays/s", "", "requests/s", "ratio", "p50", "p99");
-    for (name, app) in apps {
-        let at = serve(app).await;
-        let cookie = if name.starts_with("axum") { session(at).await } else { String::new() };
-        let first = measure(at, &cookie).await;
-        let ratio = first.per_second / base.as_ref().map_or(first.per_second, |base| base.per_second);
-        println!(
-            "{name:26} {:>9.0} {ratio:>8.2} {:>9.2?} {:>9.2?} {:>9.0} ({} marked)",
-            first.per_second, first.p50, first.p99, first.replays_per_second, first.marked
-        );
-        base.get_or_insert(first);
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let db = args.first().map_or("sqlite", String::as_str);
+    let callers: Vec<usize> =
+        args.get(1).map_or("1,64", String::as_str).split(',').map(|c| c.parse().unwrap()).collect();
+    let length = Duration::from_millis(args.get(2).map_or(1000, |c| c.parse().unwrap()));
+    let rounds: usize = args.get(3).map_or(3, |c| c.parse().unwrap());
+    let only = args.get(4).cloned().unwrap_or_default();
+    let folder = tempfile::tempdir_in(".").expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let url = std::env::var("EFFECTUAL_TEST_POSTGRES_URL").unwrap_or_default();
+    let mut all: Vec<(&str, Arc<dyn Contender>)> = Vec::new();
+    if db == "sqlite" {
+        all.push(("group", Arc::new(by_hand::sqlite::group(&at("group.db")))));
+        all.push((
+            "effectual",
+            Arc::new(effectual::Effectual::new(SqliteLedger::open(at("e.db")).await.unwrap())),
+        ));
+        all.push(("two", Arc::new(by_hand::sqlite::TwoStatements::open(&at("two.db")).await)));
+    } else {
+        all.push(("group", Arc::new(by_hand::postgres::group(&url).await)));
+        all.push((
+            "effectual",
+            Arc::new(effectual::Effectual::new(PostgresLedger::connect(&url).await.unwrap())),
+        ));
+    }
+    all.retain(|(name, _)| only.is_empty() || only.split(',').any(|o| o == *name));
+    let server = std::env::var("EFFECTUAL_BENCH_SERVER_PID").ok().and_then(|p| p.parse().ok());
+    for callers in callers {
+        let keys: Vec<_> = all
+            .iter()
+            .map(|(n, _)| {
+                Keys::Fresh(Arc::new(AtomicU64::new(
+                    callers as u64 * 1_000_000_000 + n.len() as u64 * 1_000_000_000_000,
+                )))
+            })
+            .collect();
+        let mut per = vec![Vec::new(); all.len()];
+        for round in 0..=rounds {
+            for (i, (name, c)) in all.iter().enumerate() {
+                let r = load::round(c, callers, &keys[i], length, server).await;
+                if round > 0 {
+                    println!(
+                        "{db} {callers} {name}: {:.0}/s p50 {:?} p99 {:?} cpu {:?}",
+                        r.per_second, r.p50, r.p99, r.cpu
+                    );
+                    per[i].push(r.per_second);
+                }
+            }
+        }
+        for (i, (name, _)) in all.iter().enumerate() {
+            per[i].sort_by(f64::total_cmp);
+            let m = per[i][per[i].len() / 2];
+            let g = per[0][per[0].len() / 2];
+            println!("== {db} {callers} {name} {m:.0} ratio {:.2}", m / g);
+        }
     }
 }
