@@ -87,7 +87,7 @@ pub(crate) async fn claim(ledger: &dyn Ledger, request: &ClaimRequest) -> Claim 
 
 pub(crate) async fn win(ledger: &dyn Ledger, request: &ClaimRequest) -> EffectRecord {
     match claim(ledger, request).await {
-        Claim::Won { record, .. } => *record,
+        Claim::Won { record, .. } => std::sync::Arc::unwrap_or_clone(record),
         other => panic!("expected to win, got {other:?}"),
     }
 }
@@ -191,7 +191,7 @@ async fn f06_a_stale_owner_renews_ends_and_settles_nothing(ledger: Arc<dyn Ledge
     let first = win(&ledger, &request).await;
     let second = again(&request);
     let second = wait::for_value(LIMIT, async || match claim(&ledger, &second).await {
-        Claim::Won { record, .. } => Some(*record),
+        Claim::Won { record, .. } => Some(std::sync::Arc::unwrap_or_clone(record)),
         _ => None,
     })
     .await
@@ -223,7 +223,7 @@ async fn f06_a_stale_owner_renews_ends_and_settles_nothing(ledger: Arc<dyn Ledge
         }
     }
     let Claim::Settled(record) = claim(&ledger, &again(&request)).await else { panic!("it is settled") };
-    assert_eq!(record.outcome.expect("an outcome").body, payload("\"of the second\""));
+    assert_eq!(record.outcome.as_ref().expect("an outcome").body, payload("\"of the second\""));
 }
 
 /// Fifty calls at once end up in a few batches of the writer. All but one argument's callers are told of the mismatch, and

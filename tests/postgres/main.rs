@@ -101,14 +101,14 @@ fn in_run(name: &str, by: &str) -> ClaimRequest {
 
 async fn win(ledger: &PostgresLedger, request: &ClaimRequest) -> EffectRecord {
     match ledger.claim(request).await {
-        Ok(Claim::Won { record, .. }) => *record,
+        Ok(Claim::Won { record, .. }) => std::sync::Arc::unwrap_or_clone(record),
         other => panic!("not won: {other:?}"),
     }
 }
 
 async fn apply(ledger: &PostgresLedger, owner: &Owner, change: &Change) -> EffectRecord {
     match ledger.change(owner, change).await {
-        Ok(Changed::Applied(record)) => *record,
+        Ok(Changed::Applied(record)) => std::sync::Arc::unwrap_or_clone(record),
         other => panic!("not applied: {other:?}"),
     }
 }

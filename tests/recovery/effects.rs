@@ -294,7 +294,7 @@ pub(crate) fn input(text: &str) -> Option<Payload> {
 
 pub(crate) async fn leave(ledger: &dyn Ledger, request: &ClaimRequest) -> EffectRecord {
     match ledger.claim(request).await.expect("an answer") {
-        Claim::Won { record, .. } => *record,
+        Claim::Won { record, .. } => std::sync::Arc::unwrap_or_clone(record),
         other => panic!("not won: {other:?}"),
     }
 }

@@ -75,7 +75,7 @@ pub(crate) fn success(bytes: Vec<u8>) -> Change {
 
 pub(crate) async fn win(ledger: &SqliteLedger, number: u64) -> EffectRecord {
     match ledger.claim(&request(number, 0)).await.expect("a claim is answered") {
-        Claim::Won { record, .. } => *record,
+        Claim::Won { record, .. } => std::sync::Arc::unwrap_or_clone(record),
         claim => panic!("expected to win, got {claim:?}"),
     }
 }

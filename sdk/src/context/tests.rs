@@ -39,7 +39,7 @@ fn held(lease: Duration) -> Arc<Held> {
     };
     let Claim::Won { record, .. } = claim::judge(None, &request, 0).reply else { panic!("a first claim") };
     let reserve = Duration::from_secs(2);
-    Arc::new(Held::new(Arc::new(MemoryLedger::new()), *record, Moment::now(), lease, reserve))
+    Arc::new(Held::new(Arc::new(MemoryLedger::new()), record, Moment::now(), lease, reserve))
 }
 
 fn attempt() -> Attempt {

@@ -1,6 +1,6 @@
 //! A claim in the hands of its call: its guard, its clock and its writes.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::{
     core::{Holding, Phase},
@@ -40,7 +40,7 @@ pub(crate) enum Lost {
     /// Another executor has taken the effect over.
     TakenOver,
     /// What was taken for lost was stored: this is the claim's own outcome.
-    Settled(Box<EffectRecord>),
+    Settled(Arc<EffectRecord>),
     /// The ledger could not store what was to be stored.
     Ledger(LedgerError),
 }
@@ -59,7 +59,7 @@ impl<'a> Claimed<'a> {
         Self { call, attempts: 0, holding: call.scope.core.hold(held), clock }
     }
 
-    pub(crate) fn record(&self) -> EffectRecord {
+    pub(crate) fn record(&self) -> Arc<EffectRecord> {
         self.holding.held.record()
     }
 
@@ -122,7 +122,8 @@ impl<'a> Claimed<'a> {
 
     /// How long until no attempt in doubt can act, and the settle delay has passed.
     pub(crate) fn until_quiet(&self, acts_until: LedgerTime, settle_delay: Duration) -> Duration {
-        let doubted = self.record().doubt.map_or(acts_until, |doubt| doubt.acts_until.max(acts_until));
+        let doubted =
+            self.record().doubt.as_ref().map_or(acts_until, |doubt| doubt.acts_until.max(acts_until));
         let quiet_at = doubted.saturating_add(millis(settle_delay));
         Duration::from_millis((quiet_at - self.clock.earliest()).max(0).unsigned_abs())
     }
@@ -188,7 +189,7 @@ impl<'a> Claimed<'a> {
     }
 
     /// The row that a transaction of the attempt left.
-    pub(crate) fn adopt(&self, record: EffectRecord) {
+    pub(crate) fn adopt(&self, record: Arc<EffectRecord>) {
         self.holding.held.adopt(record);
     }
 

@@ -64,7 +64,7 @@ impl Claimed<'_> {
         let change = self.settlement(ended, OutcomeKind::Success, body, false, true);
         match transaction.settle(&self.owner(), &change).await {
             TransactionEnd::Committed(record) => {
-                self.adopt(*record);
+                self.adopt(record);
                 Ok(self.settled(kept_back))
             }
             TransactionEnd::Stale => Err(Lost::TakenOver),

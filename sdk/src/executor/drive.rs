@@ -106,7 +106,7 @@ impl Call {
                 Err(error) => return self.not_started(request, error),
             };
             match claim {
-                Claim::Won { record, task } => return self.won(*record, task, sent, claiming).await,
+                Claim::Won { record, task } => return self.won(record, task, sent, claiming).await,
                 Claim::Accepted { delay_ms, .. } if self.may_poll_after(delay_ms) => {
                     drop(claiming);
                     if !self.waited(Duration::from_millis(delay_ms.unsigned_abs())).await {
@@ -129,7 +129,7 @@ impl Call {
     /// Works on a claim that was won, to the end of the call.
     pub(crate) async fn won(
         &self,
-        record: EffectRecord,
+        record: Arc<EffectRecord>,
         task: Task,
         sent: Moment,
         claiming: Claiming,
@@ -178,7 +178,7 @@ impl Call {
         self.look_up.is_some() || self.scope.core.provider(self.settings.descriptor).is_some()
     }
 
-    fn held(&self, record: EffectRecord, sent: Moment) -> Held {
+    fn held(&self, record: Arc<EffectRecord>, sent: Moment) -> Held {
         Held::new(self.scope.core.ledger.clone(), record, sent, self.settings.lease, self.settings.reserve())
     }
 

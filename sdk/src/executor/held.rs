@@ -36,7 +36,7 @@ pub(crate) struct Held {
 }
 
 struct Inner {
-    record: EffectRecord,
+    record: Arc<EffectRecord>,
     /// Taken before the claim, or its last confirmed renewal, was sent.
     confirmed: Moment,
 }
@@ -44,7 +44,7 @@ struct Inner {
 impl Held {
     pub(crate) fn new(
         ledger: Arc<dyn Ledger>,
-        record: EffectRecord,
+        record: Arc<EffectRecord>,
         sent: Moment,
         lease: Duration,
         reserve: Duration,
@@ -75,11 +75,11 @@ impl Held {
     }
 
     pub(crate) fn owner(&self) -> Owner {
-        Owner::of(&self.inner().record)
+        Owner::of_shared(self.record())
     }
 
-    pub(crate) fn record(&self) -> EffectRecord {
-        self.inner().record.clone()
+    pub(crate) fn record(&self) -> Arc<EffectRecord> {
+        Arc::clone(&self.inner().record)
     }
 
     pub(crate) fn revoke(&self) {
@@ -136,12 +136,12 @@ impl Held {
     pub(crate) async fn change(&self, change: &Change) -> Result<Changed, LedgerError> {
         let changed = self.ledger.change(&self.owner(), change).await?;
         if let Changed::Applied(record) = &changed {
-            self.adopt((**record).clone());
+            self.adopt(Arc::clone(record));
         }
         Ok(changed)
     }
 
-    pub(crate) fn adopt(&self, record: EffectRecord) {
+    pub(crate) fn adopt(&self, record: Arc<EffectRecord>) {
         let mut inner = self.inner();
         // A renewal and a change of the call may pass each other; the later row counts.
         if record.revision >= inner.record.revision {
@@ -159,7 +159,7 @@ impl Held {
         let Changed::Stale(Some(record)) = self.change(change).await? else { return Ok(()) };
         let opened = record.fence == self.fence && record.state == State::Claimed && record.end.is_none();
         if opened {
-            self.ledger.change(&Owner::of(&record), change).await?;
+            self.ledger.change(&Owner::of_shared(record), change).await?;
         }
         Ok(())
     }

@@ -81,11 +81,15 @@ impl Claimed<'_> {
         let descriptor = self.call.settings.descriptor;
         let provider = self.call.scope.core.provider(descriptor);
         let record = self.record();
-        let (key, id) = (record.provider_key, record.id);
         let since = UNIX_EPOCH + Duration::from_millis(record.created_at.max(0).unsigned_abs());
         self.call.scope.core.runtime.spawn(async move {
             let Some(provider) = provider else { return Found::Unknown };
-            match provider.look_up_dyn(&LookUp::new(&key, &id, descriptor.operation).since(since)).await {
+            match provider
+                .look_up_dyn(
+                    &LookUp::new(&record.provider_key, &record.id, descriptor.operation).since(since),
+                )
+                .await
+            {
                 Found::Done(value) => Found::Done(encode(&value)),
                 Found::Refused(value) => Found::Refused(encode(&value)),
                 Found::Absent => Found::Absent,

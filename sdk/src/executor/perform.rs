@@ -125,7 +125,7 @@ impl Claimed<'_> {
 
     /// Whether an older doubt lets another request go out after `delay`.
     fn may_resend(&self, delay: Duration) -> bool {
-        match self.record().doubt {
+        match &self.record().doubt {
             Some(doubt) if doubt.class == RecoveryClass::Resend => self.in_window(delay),
             _ => true,
         }
@@ -281,10 +281,10 @@ impl Claimed<'_> {
             return Ok(Next::Poll { otherwise: error });
         }
         let mut accepted = CallError::new(ErrorKind::Accepted).error(error.error);
-        if let Some(handle) = self.record().accepted {
+        if let Some(handle) = &self.record().accepted {
             let delay_ms = (handle.poll_after - self.ledger_now()).max(0);
             accepted = accepted.retry_after(Some(Duration::from_millis(delay_ms.unsigned_abs())));
-            accepted.handle = Some(handle.handle);
+            accepted.handle = Some(handle.handle.clone());
         }
         self.write(&Change::End { ended, keep_claim: false, not_before_ms: None }).await?;
         self.over();

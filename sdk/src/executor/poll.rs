@@ -55,7 +55,7 @@ impl Call {
 impl Claimed<'_> {
     /// Asks until the job ends. `otherwise` is the end of a call whose bounds are reached before that.
     pub(super) async fn poll(&mut self, otherwise: CallError) -> Result<Next, Lost> {
-        let Some(AcceptedHandle { handle, poll_after }) = self.record().accepted else {
+        let Some(AcceptedHandle { handle, poll_after }) = self.record().accepted.clone() else {
             return self.give_up(None, otherwise).await;
         };
         let base = self.call.settings.retry.base;
@@ -137,10 +137,12 @@ impl Claimed<'_> {
         let descriptor = self.call.settings.descriptor;
         let provider = self.call.scope.core.provider(descriptor);
         let record = self.record();
-        let (key, id) = (record.provider_key, record.id);
         self.call.scope.core.runtime.spawn(async move {
             let Some(provider) = provider else { return Polled::Unsupported };
-            match provider.poll_dyn(&Poll::new(&handle, &key, &id, descriptor.operation)).await {
+            match provider
+                .poll_dyn(&Poll::new(&handle, &record.provider_key, &record.id, descriptor.operation))
+                .await
+            {
                 Polled::Done(value) => Polled::Done(encode(&value)),
                 Polled::Failed(value) => Polled::Failed(encode(&value)),
                 Polled::Running { poll_after } => Polled::Running { poll_after },

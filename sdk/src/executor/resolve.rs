@@ -1,6 +1,6 @@
 //! What operators do to effects that no rule lets go on: resolve them, and open refusals again.
 
-use std::{error::Error, fmt, time::Duration};
+use std::{error::Error, fmt, sync::Arc, time::Duration};
 
 use serde::Serialize;
 
@@ -302,7 +302,7 @@ impl Executor {
             }
         };
         Err(match reply {
-            ResolutionReply::Applied(record) => return Ok(*record),
+            ResolutionReply::Applied(record) => return Ok(Arc::unwrap_or_clone(record)),
             ResolutionReply::InFlight { lease_remaining_ms } => {
                 ResolveError::after(ResolveErrorKind::InFlight, lease_remaining_ms)
             }

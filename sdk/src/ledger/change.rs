@@ -3,6 +3,8 @@
 
 mod late;
 
+use std::sync::Arc;
+
 use self::late::{evidence_of, is_success_of_its_own, stale};
 use super::{
     give_back::{clear, keep_from_acting, polled},
@@ -27,19 +29,24 @@ pub struct Owner {
     pub attempt: u32,
     /// The row as the owner last saw it: a hint that saves a ledger a read. A ledger that judges against it stores only
     /// if the row's revision, state and fence are still the same, and reads otherwise.
-    pub seen: Option<Box<EffectRecord>>,
+    pub seen: Option<Arc<EffectRecord>>,
 }
 
 impl Owner {
     /// The owner of the claim that this row shows.
     #[must_use]
     pub fn of(record: &EffectRecord) -> Self {
+        Self::of_shared(Arc::new(record.clone()))
+    }
+
+    /// [`of`](Self::of) a row that is shared already.
+    pub(crate) fn of_shared(record: Arc<EffectRecord>) -> Self {
         Self {
             id: record.id.clone(),
             fence: record.fence,
             token: record.token,
             attempt: record.attempt,
-            seen: Some(Box::new(record.clone())),
+            seen: Some(record),
         }
     }
 }
@@ -149,11 +156,11 @@ pub enum Change {
 #[non_exhaustive]
 pub enum Changed {
     /// Stored, now or by an earlier try whose acknowledgement was lost: the row as it stands.
-    Applied(Box<EffectRecord>),
+    Applied(Arc<EffectRecord>),
     /// The fence was raised, or the attempt is not the current one: nothing of the row changed. An answer that the
     /// change carried is kept as evidence. Also where the next attempt must not be opened, because the provider has
     /// accepted the effect or a late answer says that it was performed: the claim has then ended.
-    Stale(Option<Box<EffectRecord>>),
+    Stale(Option<Arc<EffectRecord>>),
 }
 
 /// Judges a change against the row. Pure. Compares times only where an attempt ends beside an older doubt, whose later
@@ -199,16 +206,17 @@ fn is_current(record: &EffectRecord, owner: &Owner, change: &Change) -> bool {
 }
 
 pub(super) fn applied(record: EffectRecord) -> Transition<Changed> {
-    Transition::write(Changed::Applied(Box::new(record.clone())), Write::effect(record))
+    let record = Arc::new(record);
+    Transition::write(Changed::Applied(Arc::clone(&record)), Write::effect(record))
 }
 
 pub(super) fn already(record: &EffectRecord) -> Transition<Changed> {
-    Transition::read(Changed::Applied(Box::new(record.clone())))
+    Transition::read(Changed::Applied(Arc::new(record.clone())))
 }
 
 fn renew(record: &EffectRecord, lease_ms: i64, now: LedgerTime) -> Transition<Changed> {
     if rule!(RenewNeedsAClaim) && record.state != State::Claimed {
-        return Transition::read(Changed::Stale(Some(Box::new(record.clone()))));
+        return Transition::read(Changed::Stale(Some(Arc::new(record.clone()))));
     }
     let mut next = record.next();
     next.lease_until = now.saturating_add(lease_ms);
@@ -239,7 +247,7 @@ fn end(
     now: LedgerTime,
 ) -> Transition<Changed> {
     if record.state == State::Completed {
-        return Transition::read(Changed::Stale(Some(Box::new(record.clone()))));
+        return Transition::read(Changed::Stale(Some(Arc::new(record.clone()))));
     }
     // A closed attempt (one that a look-up holds) keeps the end that it has.
     let mut next = if record.end.is_some() { record.next() } else { with_end(record, ended, now) };
@@ -275,7 +283,7 @@ fn open(record: &EffectRecord, change: &Change, now: LedgerTime) -> Transition<C
         return already(record);
     }
     let (State::Claimed, Some(end)) = (record.state, record.end.clone()) else {
-        return Transition::read(Changed::Stale(Some(Box::new(record.clone()))));
+        return Transition::read(Changed::Stale(Some(Arc::new(record.clone()))));
     };
     let accepted = rule!(AcceptedIsNotReopened) && record.accepted.is_some();
     if accepted || (rule!(LateSuccessBlocksAbsent) && *doubt_cleared && record.late_success) {
@@ -294,7 +302,8 @@ fn open(record: &EffectRecord, change: &Change, now: LedgerTime) -> Transition<C
         next.doubt = None;
     }
     let closed = Some(record.closed_attempt(end));
-    let reply = Changed::Applied(Box::new(next.clone()));
+    let next = Arc::new(next);
+    let reply = Changed::Applied(Arc::clone(&next));
     Transition::write(reply, Write { closed, ..Write::effect(next) })
 }
 
@@ -334,7 +343,7 @@ fn settle(record: &EffectRecord, owner: &Owner, change: &Change, now: LedgerTime
 
 fn accept(record: &EffectRecord, handle: &str, poll_after: LedgerTime) -> Transition<Changed> {
     if record.state == State::Completed {
-        return Transition::read(Changed::Stale(Some(Box::new(record.clone()))));
+        return Transition::read(Changed::Stale(Some(Arc::new(record.clone()))));
     }
     let mut next = record.next();
     next.accepted = Some(AcceptedHandle { handle: handle.to_owned(), poll_after });

@@ -1,5 +1,7 @@
 //! The claim: the one function through which every path wins the right to perform an effect.
 
+use std::sync::Arc;
+
 use super::{
     identities::Identities,
     record::{
@@ -77,12 +79,12 @@ pub enum Claim {
     /// The caller owns the effect until the record's lease ends.
     Won {
         /// The row as stored.
-        record: Box<EffectRecord>,
+        record: Arc<EffectRecord>,
         /// What to do.
         task: Task,
     },
     /// The outcome is stored.
-    Settled(Box<EffectRecord>),
+    Settled(Arc<EffectRecord>),
     /// The outcome is past its retention.
     Expired,
     /// A record under an earlier identity may be the same effect and cannot prove it. Nothing was stored.
@@ -98,9 +100,9 @@ pub enum Claim {
         lease_remaining_ms: i64,
     },
     /// An attempt is in doubt, and its class does not let this caller go on.
-    Escaped(Box<EffectRecord>),
+    Escaped(Arc<EffectRecord>),
     /// Known not to have been performed, and this caller cannot perform it.
-    Released(Box<EffectRecord>),
+    Released(Arc<EffectRecord>),
     /// An attempt may start only later.
     NotBefore {
         /// How long to wait, in milliseconds, above 0.
@@ -129,7 +131,7 @@ pub fn judge(current: Option<&EffectRecord>, request: &ClaimRequest, now: Ledger
             (Some(_), None) => Task::LookUp,
             (Some(_), Some(_)) => Task::Poll,
         };
-        return Transition::read(Claim::Won { record: Box::new(record.clone()), task });
+        return Transition::read(Claim::Won { record: Arc::new(record.clone()), task });
     }
     let differing = mismatches(&record.fingerprints, &request.fingerprints);
     if rule!(MismatchBeforeState) && !differing.is_empty() {
@@ -139,7 +141,7 @@ pub fn judge(current: Option<&EffectRecord>, request: &ClaimRequest, now: Ledger
         && let Some(outcome) = &record.outcome
     {
         let claim =
-            if outcome.is_expired(now) { Claim::Expired } else { Claim::Settled(Box::new(record.clone())) };
+            if outcome.is_expired(now) { Claim::Expired } else { Claim::Settled(Arc::new(record.clone())) };
         return Transition::read(claim).with_touch();
     }
     judge_unsettled(record, request, now)
@@ -241,28 +243,29 @@ fn first_claim(request: &ClaimRequest, now: LedgerTime) -> Transition<Claim> {
         double_suspected: false,
         revision: 1,
     };
-    let claim = Claim::Won { record: Box::new(record.clone()), task: Task::Perform };
+    let record = Arc::new(record);
+    let claim = Claim::Won { record: Arc::clone(&record), task: Task::Perform };
     Transition::write(claim, Write { input: request.input.clone(), ..Write::effect(record) })
 }
 
 /// Makes visible what a claim whose lease ended came to. The fence stays, so that its own late outcome still counts, unless the
 /// attempt is said not to have performed it although it was left open: then it must not commit any more.
 fn label(record: &EffectRecord, doubt: Option<Doubt>, now: LedgerTime) -> Transition<Claim> {
-    let (state, claim): (_, fn(Box<EffectRecord>) -> Claim) = match doubt {
+    let (state, claim): (_, fn(Arc<EffectRecord>) -> Claim) = match doubt {
         Some(_) => (State::Escaped, Claim::Escaped),
         None => (State::Released, Claim::Released),
     };
     if record.state == state {
-        return Transition::read(claim(Box::new(record.clone()))).with_touch();
+        return Transition::read(claim(Arc::new(record.clone()))).with_touch();
     }
-    labelled(record, doubt, now, |row| claim(Box::new(row.clone())))
+    labelled(record, doubt, now, claim)
 }
 
 fn labelled(
     record: &EffectRecord,
     doubt: Option<Doubt>,
     now: LedgerTime,
-    claim: impl FnOnce(&EffectRecord) -> Claim,
+    claim: impl FnOnce(Arc<EffectRecord>) -> Claim,
 ) -> Transition<Claim> {
     let mut next = record.next();
     next.state = if doubt.is_some() { State::Escaped } else { State::Released };
@@ -271,7 +274,8 @@ fn labelled(
         next.fence += 1;
     }
     next.doubt = doubt;
-    Transition::write(claim(&next), Write::effect(next)).with_touch()
+    let next = Arc::new(next);
+    Transition::write(claim(Arc::clone(&next)), Write::effect(next)).with_touch()
 }
 
 fn take_over(
@@ -304,7 +308,8 @@ fn take_over(
             Some(record.closed_attempt(left_open))
         }
     };
-    let claim = Claim::Won { record: Box::new(next.clone()), task };
+    let next = Arc::new(next);
+    let claim = Claim::Won { record: Arc::clone(&next), task };
     let transition = Transition::write(claim, Write { closed, ..Write::effect(next) });
     // Who does not perform makes no attempt: the effect stays another's, and this run has met it.
     if task == Task::Perform { transition } else { transition.with_touch() }

@@ -1,5 +1,7 @@
 //! How a claim whose attempt is closed is given back: by a poll, by a look-up, by what keeps the next attempt from acting.
 
+use std::sync::Arc;
+
 use super::{
     change::{Changed, already, applied},
     record::{AcceptedHandle, EffectRecord, LedgerTime, State},
@@ -22,7 +24,7 @@ pub(super) fn polled(record: &EffectRecord, poll_after: LedgerTime, now: LedgerT
             applied(next)
         }
         (State::Escaped | State::Released, Some(_), Some(_)) => already(record),
-        _ => Transition::read(Changed::Stale(Some(Box::new(record.clone())))),
+        _ => Transition::read(Changed::Stale(Some(Arc::new(record.clone())))),
     }
 }
 
@@ -35,7 +37,7 @@ pub(super) fn clear(record: &EffectRecord, now: LedgerTime) -> Transition<Change
             applied(given_back(&EffectRecord { doubt: None, ..record.clone() }, now))
         }
         (State::Released, Some(_)) => already(record),
-        _ => Transition::read(Changed::Stale(Some(Box::new(record.clone())))),
+        _ => Transition::read(Changed::Stale(Some(Arc::new(record.clone())))),
     }
 }
 
@@ -43,6 +45,7 @@ pub(super) fn clear(record: &EffectRecord, now: LedgerTime) -> Transition<Change
 /// the claim ends and nothing is sent again.
 pub(super) fn keep_from_acting(record: &EffectRecord, now: LedgerTime) -> Transition<Changed> {
     let next = given_back(record, now);
-    let reply = Changed::Stale(Some(Box::new(next.clone())));
+    let next = Arc::new(next);
+    let reply = Changed::Stale(Some(Arc::clone(&next)));
     Transition::write(reply, Write::effect(next))
 }

@@ -3,6 +3,8 @@
 //! An effect's own row is under the identity that it was first claimed by. Each further identity is an alias row of the
 //! same table, under the same unique key, so that binaries with different key schemas exclude each other.
 
+use std::sync::Arc;
+
 use super::{claim::ClaimRequest, record::EffectRecord};
 use crate::identity::{ArgumentDigest, EffectId};
 
@@ -48,7 +50,7 @@ pub enum Resolved {
     /// This one, or none; together with what the judgement stores, these identities become aliases of it.
     Row {
         /// The row.
-        holder: Option<Box<EffectRecord>>,
+        holder: Option<Arc<EffectRecord>>,
         /// The new aliases.
         aliases: Vec<Further>,
     },
@@ -64,7 +66,7 @@ pub enum Resolved {
 #[must_use]
 pub fn resolve(request: &ClaimRequest, own: Option<Named>, further: Vec<Option<Named>>) -> Resolved {
     if let Some(named) = own {
-        return Resolved::Row { holder: Some(Box::new(named.holder)), aliases: Vec::new() };
+        return Resolved::Row { holder: Some(Arc::new(named.holder)), aliases: Vec::new() };
     }
     let mut free = Vec::new();
     for (earlier, named) in request.identities.further.iter().zip(further) {
@@ -80,7 +82,7 @@ pub fn resolve(request: &ClaimRequest, own: Option<Named>, further: Vec<Option<N
             return Resolved::Ambiguous;
         }
         let own = Further { id: request.id.clone(), key_version: request.key_version };
-        return Resolved::Row { holder: Some(Box::new(named.holder)), aliases: vec![own] };
+        return Resolved::Row { holder: Some(Arc::new(named.holder)), aliases: vec![own] };
     }
     Resolved::Row { holder: None, aliases: free }
 }
@@ -151,7 +153,7 @@ mod tests {
         let Claim::Won { record, .. } = claim::judge(None, &request, 0).reply else {
             panic!("a first claim")
         };
-        Named { holder: *record, versions: versions.to_vec() }
+        Named { holder: Arc::unwrap_or_clone(record), versions: versions.to_vec() }
     }
 
     fn row(resolved: Resolved) -> Option<(bool, Vec<EffectId>)> {

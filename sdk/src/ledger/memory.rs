@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use async_trait::async_trait;
@@ -152,12 +152,12 @@ impl Kept {
         if let Some(Write { effect, closed, evidence, input, audit }) = transition.write {
             self.inputs.extend(input.map(|input| (effect.id.clone(), input)));
             let history = self.effects.entry(effect.id.clone()).or_insert_with(|| EffectHistory {
-                effect: effect.clone(),
+                effect: EffectRecord::clone(&effect),
                 closed: Vec::new(),
                 evidence: Vec::new(),
                 audit: Vec::new(),
             });
-            history.effect = effect;
+            history.effect = Arc::unwrap_or_clone(effect);
             history.closed.extend(closed);
             // A change that is repeated because its acknowledgement was lost brings its evidence again.
             let known = |new: &Evidence| {

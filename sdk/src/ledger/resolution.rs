@@ -2,6 +2,8 @@
 //!
 //! A resolution takes the effect over: it raises the fence, so that whatever an attempt in doubt says later is evidence.
 
+use std::sync::Arc;
+
 use super::{
     audit::{AuditEntry, OperatorAction, Standing},
     record::{
@@ -141,7 +143,7 @@ pub enum Action {
 #[non_exhaustive]
 pub enum ResolutionReply {
     /// Stored with its audit, now or by an earlier try whose acknowledgement was lost: the row as it stands.
-    Applied(Box<EffectRecord>),
+    Applied(Arc<EffectRecord>),
     /// There is no such effect.
     Unknown,
     /// It was claimed, attempted or resolved since the operator looked.
@@ -181,7 +183,7 @@ pub fn judge(
         return Transition::read(ResolutionReply::Unknown);
     };
     if record.token == request.token {
-        return Transition::read(ResolutionReply::Applied(Box::new(record.clone())));
+        return Transition::read(ResolutionReply::Applied(Arc::new(record.clone())));
     }
     if Seen::of(record) != request.seen {
         return Transition::read(ResolutionReply::Moved);
@@ -294,7 +296,8 @@ fn store(record: &EffectRecord, request: &ResolutionRequest, now: LedgerTime) ->
         before: Standing::of(record),
         after: Standing::of(&next),
     };
-    let reply = ResolutionReply::Applied(Box::new(next.clone()));
+    let next = Arc::new(next);
+    let reply = ResolutionReply::Applied(Arc::clone(&next));
     let evidence = forgotten(record, now).filter(|_| next.outcome.is_none());
     Transition::write(reply, Write { evidence, audit: Some(audit), ..Write::effect(next) })
 }

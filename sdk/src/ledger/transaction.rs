@@ -1,6 +1,6 @@
 //! Transactions in which an effect's own SQL and its outcome commit together.
 
-use std::{any::Any, fmt};
+use std::{any::Any, fmt, sync::Arc};
 
 use async_trait::async_trait;
 
@@ -51,7 +51,7 @@ pub trait EffectTransaction: Send {
 #[non_exhaustive]
 pub enum TransactionEnd {
     /// The body's SQL and the outcome are committed: the row as it stands.
-    Committed(Box<EffectRecord>),
+    Committed(Arc<EffectRecord>),
     /// The fence was raised: rolled back, nothing was performed.
     Stale,
     /// No commit was acknowledged. Whether it was stored, the next change by the same owner finds out: it waits for the row.

@@ -1,5 +1,7 @@
 //! What a judgement writes: the shape that every backend stores by compare-and-set.
 
+use std::sync::Arc;
+
 use super::{
     audit::AuditEntry,
     record::{AttemptRecord, EffectRecord, Evidence, Payload},
@@ -21,7 +23,7 @@ pub struct Transition<R> {
 #[derive(Debug, Clone)]
 pub struct Write {
     /// The whole row; its revision is the judged row's plus one.
-    pub effect: EffectRecord,
+    pub effect: Arc<EffectRecord>,
     /// The attempt that moves into the history, because the row's attempt number changes.
     pub closed: Option<AttemptRecord>,
     /// Evidence to keep beside it.
@@ -33,8 +35,54 @@ pub struct Write {
 }
 
 impl Write {
-    pub(crate) fn effect(effect: EffectRecord) -> Self {
-        Self { effect, closed: None, evidence: None, input: None, audit: None }
+    /// Whether nothing is written but the row, and of that nothing but what the outcome of a claimed attempt brings with it:
+    /// its end, the outcome, the state, the end of the lease and the revision.
+    pub(crate) fn is_settlement_of(&self, seen: &EffectRecord) -> bool {
+        let Self { effect, closed, evidence, input, audit } = self;
+        if closed.is_some() || evidence.is_some() || input.is_some() || audit.is_some() {
+            return false;
+        }
+        // Named one by one, so that a new field must be decided on.
+        let EffectRecord {
+            id,
+            operation: _,
+            keying: _,
+            key_version: _,
+            readable: _,
+            provider: _,
+            provider_key: _,
+            fingerprints: _,
+            created_at: _,
+            first_send_at: _,
+            state: _,
+            fence,
+            attempt,
+            token,
+            class,
+            place,
+            started_at,
+            lease_until: _,
+            attempt_timeout_ms,
+            end: _,
+            doubt,
+            accepted,
+            not_before,
+            outcome,
+            late_success,
+            double_suspected,
+            revision: _,
+        } = &**effect;
+        outcome.is_some()
+            && (id, fence, attempt, token, class)
+                == (&seen.id, &seen.fence, &seen.attempt, &seen.token, &seen.class)
+            && (started_at, attempt_timeout_ms) == (&seen.started_at, &seen.attempt_timeout_ms)
+            && (doubt, accepted, not_before) == (&seen.doubt, &seen.accepted, &seen.not_before)
+            && (late_success, double_suspected) == (&seen.late_success, &seen.double_suspected)
+            && place == &seen.place
+    }
+
+    pub(crate) fn effect(effect: impl Into<Arc<EffectRecord>>) -> Self {
+        Self { effect: effect.into(), closed: None, evidence: None, input: None, audit: None }
     }
 }
 

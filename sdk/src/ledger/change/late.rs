@@ -1,5 +1,7 @@
 //! Answers that are not the outcome: those that come behind a raised fence, and those that a doubt keeps from being it.
 
+use std::sync::Arc;
+
 use super::{Change, Changed, Owner};
 use crate::ledger::{
     record::{
@@ -16,7 +18,7 @@ pub(super) fn stale(
     change: &Change,
     now: LedgerTime,
 ) -> Transition<Changed> {
-    let reply = Changed::Stale(Some(Box::new(record.clone())));
+    let reply = Changed::Stale(Some(Arc::new(record.clone())));
     let Some(mut evidence) = evidence_of(owner, change, now).filter(|_| rule!(StaleAnswerIsKept)) else {
         return Transition::read(reply);
     };

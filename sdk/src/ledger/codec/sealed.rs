@@ -93,7 +93,7 @@ impl Ledger for Sealed {
             }
         };
         if let Claim::Settled(record) = &mut claim {
-            self.seals.open_record(record);
+            self.seals.open_record(Arc::make_mut(record));
         }
         Ok(claim)
     }
@@ -104,7 +104,7 @@ impl Ledger for Sealed {
         let owner = if unseen { &Owner { seen: None, ..owner.clone() } } else { owner };
         let mut changed = self.inner.change(owner, &self.seals.sealed_change(owner, change)).await?;
         if let Changed::Applied(record) | Changed::Stale(Some(record)) = &mut changed {
-            self.seals.open_record(record);
+            self.seals.open_record(Arc::make_mut(record));
         }
         Ok(changed)
     }
@@ -121,7 +121,7 @@ impl Ledger for Sealed {
         done.map_err(|error| refused(&error))?;
         let mut reply = self.inner.resolve(&sealed).await?;
         if let ResolutionReply::Applied(record) = &mut reply {
-            self.seals.open_record(record);
+            self.seals.open_record(Arc::make_mut(record));
         }
         Ok(reply)
     }
@@ -212,7 +212,7 @@ impl EffectTransaction for SealedTransaction {
         let sealed = self.seals.sealed_change(owner, change);
         let mut end = self.inner.settle(owner, &sealed).await;
         if let TransactionEnd::Committed(record) = &mut end {
-            self.seals.open_record(record);
+            self.seals.open_record(Arc::make_mut(record));
         }
         end
     }

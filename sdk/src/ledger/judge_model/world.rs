@@ -327,7 +327,7 @@ impl World {
         };
         let class = self.random.pick(self.classes);
         let give_up = self.end(AttemptVerdict::Unknown, false);
-        Some(match seen.doubt {
+        Some(match &seen.doubt {
             None => open(class, false),
             Some(doubt) if doubt.class <= RecoveryClass::Resend && self.random.one_in(2) => {
                 open(class, false)

@@ -111,13 +111,13 @@ impl Open {
     }
 
     /// Stores what is judged on the row as it is now, and commits.
-    async fn commit(&mut self, command: Command) -> Result<Box<EffectRecord>, Refused> {
+    async fn commit(&mut self, command: Command) -> Result<Arc<EffectRecord>, Refused> {
         let pins = &self.connector.transaction_pins;
         let release = AssertSqlSafe(format!("RELEASE SAVEPOINT {SAVEPOINT}; {pins}"));
         let released = sqlx::raw_sql(release).execute(self.session.connection()).await;
         released.map_err(|error| self.refused(&error))?;
         let batch = [command];
-        let mut round = Round::new(&batch);
+        let mut round = Round::new(&batch, false);
         while round.is_open() {
             let passed = pass(&mut round, &mut self.session).await;
             passed.map_err(|setback| self.failed(&setback))?;

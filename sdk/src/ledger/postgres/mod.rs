@@ -28,6 +28,7 @@ mod round;
 mod session;
 mod signals;
 mod sql;
+mod sql_usual;
 mod store;
 mod sweep;
 mod table;
@@ -36,6 +37,7 @@ mod tests;
 mod text;
 mod time;
 mod unsettled;
+mod usual;
 mod writer;
 
 use std::{
@@ -267,7 +269,7 @@ impl Work {
         for _ in 0..self.writers {
             let link = Link::new(self.connector.clone(), session.take());
             let tells = self.signals.clone().map(|signals| (signals, reads.clone()));
-            let mut writer = Writer { link, tells };
+            let mut writer = Writer { link, looks_first: false, tells };
             let intake = Arc::clone(&intake);
             tasks.spawn(async move {
                 serve(&intake, &mut writer).await;

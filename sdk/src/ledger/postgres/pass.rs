@@ -1,6 +1,6 @@
 //! One pass over a batch: look, judge, store. Whatever lost a race stays open for the next pass.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use sqlx::{Arguments, Row as _, postgres::PgRow};
 use uuid::Uuid;
@@ -9,17 +9,21 @@ use super::{
     among,
     connect::Setback,
     decode, encode,
-    round::{Held, Judged, Open, Round, record_in},
+    round::{Held, Judged, Open, Round},
     session::Session,
-    sql, store,
-    table::{EffectRow, Shape, Table},
-    time::{CLOCK, may_be_symbolic, resolve},
+    sql, sql_usual, store,
+    table::{EffectRow, Table},
+    time::{CLOCK, may_be_symbolic},
+    usual,
 };
-use crate::ledger::{
-    Change, ClaimRequest, Owner, ResolutionRequest, change, claim,
-    record::{EffectRecord, LedgerTime},
-    resolution,
-    writer::{Command, Reply},
+use crate::{
+    identity::RunId,
+    ledger::{
+        Change, ClaimRequest, Owner, ResolutionRequest, change, claim,
+        record::{EffectRecord, LedgerTime},
+        resolution,
+        writer::{Command, Reply},
+    },
 };
 
 /// Deals with what is open. An error leaves all of it open that is not known to be stored.
@@ -38,11 +42,12 @@ pub(super) async fn pass(round: &mut Round<'_>, session: &mut Session) -> Result
     for (at, request) in among {
         among::judge(round, at, request, &mut judged, session).await?;
     }
+    let unseen = judge_by_hint(&changes, &mut judged);
     if !claims.is_empty() {
-        judge_claims(round, &claims, &mut judged, session).await?;
+        judge_claims(round, claims, &mut judged, session).await?;
     }
-    if !changes.is_empty() {
-        judge_changes(round, &changes, &mut judged, session).await?;
+    if !unseen.is_empty() {
+        judge_changes(round, unseen, &mut judged, session).await?;
     }
     if !resolutions.is_empty() {
         judge_resolutions(round, &resolutions, &mut judged, session).await?;
@@ -50,37 +55,60 @@ pub(super) async fn pass(round: &mut Round<'_>, session: &mut Session) -> Result
     store::store(round, judged, session).await
 }
 
-/// Claims what is not there in one round trip, and judges the rest by the rows that came back.
+type Claims<'b> = Vec<(usize, &'b ClaimRequest)>;
+
+/// Inserts the claims of effects that are not there, and judges the others by their rows. Where most claims find a row, a look
+/// comes first: a hit then writes nothing, and waits for nobody who writes.
 async fn judge_claims<'b>(
     round: &mut Round<'b>,
-    claims: &[(usize, &'b ClaimRequest)],
+    claims: Claims<'b>,
     judged: &mut Vec<Judged<'b>>,
     session: &mut Session,
 ) -> Result<(), Setback> {
-    let firsts: Vec<_> = claims.iter().map(|(_, request)| claim::judge(None, request, CLOCK)).collect();
-    let writes = firsts.iter().filter_map(|first| first.write.as_ref());
-    let mut rows: Vec<_> = writes.map(encode::first).collect();
-    let shape = Shape::of(&rows);
-    let statement = if shape == Shape::One { &*sql::CLAIM_ONE } else { &*sql::CLAIM_MANY };
-    let answer = session
-        .fetch(statement, |arguments| EffectRow::add_to(&mut rows, shape, sql::of_claim, arguments))
-        .await?;
-    let Looked { now, inserted, held } = look(&answer)?;
-    for ((at, request), first) in claims.iter().zip(firsts) {
-        if inserted.contains(&encode::token(request.token)) {
-            let mut reply = Reply::Claim(first.reply);
-            record_in(&mut reply).into_iter().for_each(|record| resolve(record, now));
-            round.answer(*at, Ok(reply));
-        } else if let Some(held) = held.get(&encode::head(&request.id)) {
-            match held.as_effect(&request.id) {
-                Err(error) => round.answer(*at, Err(error)),
-                Ok(record) => {
-                    judged.push(claimed(*at, request, held, record));
-                }
-            }
+    if round.looks_first {
+        let absent = look_for(round, claims, judged, session).await?;
+        if !absent.is_empty() {
+            // Whoever is not inserted now lost a race, and is looked for in the next pass.
+            usual::insert(round, absent, judged, session).await?;
         }
+        return Ok(());
+    }
+    let there = usual::insert(round, claims, judged, session).await?;
+    if !there.is_empty() {
+        look_for(round, there, judged, session).await?;
     }
     Ok(())
+}
+
+/// Judges claims by the rows that they find; returns those that find none.
+async fn look_for<'b>(
+    round: &mut Round<'b>,
+    claims: Claims<'b>,
+    judged: &mut Vec<Judged<'b>>,
+    session: &mut Session,
+) -> Result<Claims<'b>, Setback> {
+    let heads: Vec<_> = claims.iter().map(|(_, request)| encode::head(&request.id)).collect();
+    let runs: Vec<_> =
+        claims.iter().map(|(_, request)| request.place.run.as_ref().map(RunId::as_str)).collect();
+    let answer = session
+        .fetch(&sql_usual::LOOK, |arguments| {
+            arguments.add(heads)?;
+            arguments.add(runs)
+        })
+        .await?;
+    let Looked { held } = look(&answer)?;
+    round.claimed(0, held.len());
+    let mut absent = Vec::new();
+    for (at, request) in claims {
+        match held.get(&encode::head(&request.id)) {
+            None => absent.push((at, request)),
+            Some(held) => match held.as_effect(&request.id) {
+                Err(error) => round.answer(at, Err(error)),
+                Ok(record) => judged.push(claimed(at, request, held, record)),
+            },
+        }
+    }
+    Ok(absent)
 }
 
 /// The judgement of a claim on the row that was read for it.
@@ -98,13 +126,10 @@ pub(super) fn claimed<'b>(
     next
 }
 
-/// Judges changes by what their owners last saw, where that may be; by a fresh read otherwise.
-async fn judge_changes<'b>(
-    round: &mut Round<'b>,
-    changes: &[(Open, &'b Owner, &'b Change)],
-    judged: &mut Vec<Judged<'b>>,
-    session: &mut Session,
-) -> Result<(), Setback> {
+type Changes<'b> = Vec<(usize, &'b Owner, &'b Change)>;
+
+/// Judges changes by what their owners last saw; returns those where that may not be.
+fn judge_by_hint<'b>(changes: &[(Open, &'b Owner, &'b Change)], judged: &mut Vec<Judged<'b>>) -> Changes<'b> {
     let mut unseen = Vec::new();
     for (open, owner, change) in changes {
         match by_hint(*open, owner, change) {
@@ -112,12 +137,19 @@ async fn judge_changes<'b>(
             None => unseen.push((open.at, *owner, *change)),
         }
     }
-    if unseen.is_empty() {
-        return Ok(());
-    }
+    unseen
+}
+
+/// Judges changes by a fresh read.
+async fn judge_changes<'b>(
+    round: &mut Round<'b>,
+    unseen: Changes<'b>,
+    judged: &mut Vec<Judged<'b>>,
+    session: &mut Session,
+) -> Result<(), Setback> {
     let heads: Vec<_> = unseen.iter().map(|(_, owner, _)| encode::head(&owner.id)).collect();
     let answer = session.fetch(&sql::READ, |arguments| arguments.add(heads)).await?;
-    let Looked { held, .. } = look(&answer)?;
+    let Looked { held } = look(&answer)?;
     for (at, owner, change) in unseen {
         let Some(held) = held.get(&encode::head(&owner.id)) else {
             round.answer(at, Ok(Reply::Change(change::judge(None, owner, change, CLOCK).reply)));
@@ -143,7 +175,7 @@ async fn judge_resolutions<'b>(
 ) -> Result<(), Setback> {
     let heads: Vec<_> = resolutions.iter().map(|(_, request)| encode::head(&request.id)).collect();
     let answer = session.fetch(&sql::READ, |arguments| arguments.add(heads)).await?;
-    let Looked { held, .. } = look(&answer)?;
+    let Looked { held } = look(&answer)?;
     for (at, request) in resolutions {
         let Some(held) = held.get(&encode::head(&request.id)) else {
             round.answer(*at, Ok(Reply::Resolve(resolution::judge(None, request, CLOCK).reply)));
@@ -175,9 +207,6 @@ fn by_hint<'b>(open: Open, owner: &'b Owner, change: &'b Change) -> Option<Judge
 /// What a look at the rows of a batch found.
 #[derive(Default)]
 pub(super) struct Looked {
-    now: LedgerTime,
-    /// The tokens of the claims that the statement inserted.
-    inserted: HashSet<Uuid>,
     /// The rows that were there, by the heads of their digests.
     pub(super) held: HashMap<Uuid, Held>,
 }
@@ -192,15 +221,10 @@ pub(super) fn look(rows: &[PgRow]) -> Result<Looked, Setback> {
 
 impl Looked {
     fn look_at(&mut self, row: &PgRow) -> Result<(), sqlx::Error> {
-        self.now = row.try_get(0)?;
-        if let Some(token) = row.try_get(1)? {
-            self.inserted.insert(token);
-            return Ok(());
-        }
-        let met: Option<bool> = row.try_get(2)?;
+        let (now, met): (LedgerTime, Option<bool>) = (row.try_get(0)?, row.try_get(2)?);
         let (head, tail) = (row.try_get(3)?, row.try_get(4)?);
         let record = decode::effect(EffectRow::read(row, 5)?);
-        self.held.insert(head, Held { now: self.now, met: met.unwrap_or(false), tail, record });
+        self.held.insert(head, Held { now, met: met.unwrap_or(false), tail, record });
         Ok(())
     }
 }

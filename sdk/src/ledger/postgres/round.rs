@@ -1,6 +1,6 @@
 //! One batch on its way: which of its commands are answered, and what is tried next.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use super::{
     connect::Target,
@@ -31,6 +31,10 @@ pub(super) struct Round<'b> {
     open: Vec<Open>,
     /// Whether the commands go one by one, because one of them spoils the batch for the others.
     alone: bool,
+    /// Whether claims look before they are inserted.
+    pub(super) looks_first: bool,
+    /// How many claims were inserted, less those that found a row.
+    inserted: i64,
     passes_in_vain: u32,
 }
 
@@ -50,6 +54,8 @@ pub(super) struct Judged<'b> {
     pub(super) was: (State, Fence),
     pub(super) write: Option<Write>,
     pub(super) touch: Option<&'b Place>,
+    /// Whether the write is no more than a settlement.
+    pub(super) settles: bool,
     pub(super) reply: Reply,
 }
 
@@ -61,19 +67,21 @@ impl<'b> Judged<'b> {
         reply: fn(R) -> Reply,
     ) -> Self {
         let was = (judged.state, judged.fence);
+        let settles = transition.write.as_ref().is_some_and(|write| write.is_settlement_of(judged));
         Self {
             at,
             id: judged.id.clone(),
             was,
             write: transition.write,
             touch: None,
+            settles,
             reply: reply(transition.reply),
         }
     }
 
     /// For a row that was judged at the time that the database gave.
     pub(super) fn at_real_time(mut self) -> Self {
-        self.write.iter_mut().for_each(|write| limit(&mut write.effect));
+        self.write.iter_mut().for_each(|write| limit(Arc::make_mut(&mut write.effect)));
         record_in(&mut self.reply).into_iter().for_each(limit);
         self
     }
@@ -84,11 +92,21 @@ impl<'b> Judged<'b> {
 }
 
 impl<'b> Round<'b> {
-    pub(super) fn new(batch: &'b [Command]) -> Self {
+    pub(super) fn new(batch: &'b [Command], looks_first: bool) -> Self {
         let mut open: Vec<_> = (0..batch.len()).map(|at| Open { at, by_hint: true }).collect();
         open.sort_by_key(|open| head(batch[open.at].id()));
         let replies = batch.iter().map(|_| None).collect();
-        Self { batch, replies, open, alone: false, passes_in_vain: 0 }
+        Self { batch, replies, open, alone: false, looks_first, inserted: 0, passes_in_vain: 0 }
+    }
+
+    /// How many claims were inserted, and how many found a row.
+    pub(super) fn claimed(&mut self, inserted: usize, found: usize) {
+        self.inserted += i64::try_from(inserted).unwrap_or(0) - i64::try_from(found).unwrap_or(0);
+    }
+
+    /// Whether the next batch's claims had better look first: what most of these would have wanted.
+    pub(super) fn next_looks_first(&self) -> bool {
+        if self.inserted == 0 { self.looks_first } else { self.inserted < 0 }
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -186,7 +204,7 @@ impl Held {
     }
 }
 
-/// The record in an answer.
+/// The record in an answer; shared with nobody if its write was dropped.
 pub(super) fn record_in(reply: &mut Reply) -> Option<&mut EffectRecord> {
     use crate::ledger::{Changed, ResolutionReply};
     match reply {
@@ -195,9 +213,9 @@ pub(super) fn record_in(reply: &mut Reply) -> Option<&mut EffectRecord> {
             | Claim::Settled(record)
             | Claim::Escaped(record)
             | Claim::Released(record),
-        ) => Some(record),
-        Reply::Change(Changed::Applied(record) | Changed::Stale(Some(record))) => Some(record),
-        Reply::Resolve(ResolutionReply::Applied(record)) => Some(record),
+        ) => Some(Arc::make_mut(record)),
+        Reply::Change(Changed::Applied(record) | Changed::Stale(Some(record))) => Some(Arc::make_mut(record)),
+        Reply::Resolve(ResolutionReply::Applied(record)) => Some(Arc::make_mut(record)),
         _ => None,
     }
 }

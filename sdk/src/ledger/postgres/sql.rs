@@ -12,13 +12,6 @@ use super::{
 };
 use crate::ledger::unsettled::sql::{NOT_BEFORE, RECOVERABLE, WAITING};
 
-/// Inserts the claims of effects that are not there, and reads the rows that are: a row a command, but for those that
-/// lost a race against a transaction that this statement's snapshot does not show.
-///
-/// The columns are those of [`READ`]; of an effect that was inserted only the first two are set.
-pub(super) static CLAIM_ONE: LazyLock<String> = LazyLock::new(|| claim(Shape::One));
-/// [`CLAIM_ONE`] for any number of claims.
-pub(super) static CLAIM_MANY: LazyLock<String> = LazyLock::new(|| claim(Shape::Many));
 /// Reads rows: the time, null, null, the head as asked, the tail that is stored with it, and the columns of
 /// [`EffectRow`]: of the row itself, or of the effect that it is an alias of. `$2` holds the heads.
 pub(super) static READ: LazyLock<String> = LazyLock::new(read);
@@ -119,7 +112,7 @@ const FORGET: &str = "payload = NULL, payload_codec = NULL, absent_reason = 'exp
 
 /// The columns of a first claim.
 pub(super) fn of_claim(role: Role) -> bool {
-    matches!(role, Role::Key | Role::Fixed | Role::Given | Role::Kept)
+    matches!(role, Role::Key | Role::Fixed | Role::Given | Role::Kept | Role::Moved)
 }
 
 /// The columns of a change, with what finds and compares the row.
@@ -132,8 +125,17 @@ pub(super) fn of_more(role: Role) -> bool {
     is_inserted(role) || role == Role::Guard
 }
 
+/// The columns of a settlement, with what finds and compares the row.
+pub(super) fn of_settlement(role: Role) -> bool {
+    is_settled(role) || matches!(role, Role::Guard | Role::Key)
+}
+
+pub(super) fn is_settled(role: Role) -> bool {
+    matches!(role, Role::Moved | Role::Settled)
+}
+
 fn is_changed(role: Role) -> bool {
-    matches!(role, Role::Kept | Role::Later)
+    matches!(role, Role::Kept | Role::Later) || is_settled(role)
 }
 
 fn is_inserted(role: Role) -> bool {
@@ -141,26 +143,26 @@ fn is_inserted(role: Role) -> bool {
 }
 
 /// The columns that are read with a row.
-fn in_row(role: Role) -> bool {
+pub(super) fn in_row(role: Role) -> bool {
     !matches!(role, Role::Guard | Role::Given)
 }
 
 /// `value` of each column that is kept, separated by commas.
-fn list(columns: &[Column], keep: fn(Role) -> bool, value: impl Fn(&Column) -> String) -> String {
+pub(super) fn list(columns: &[Column], keep: fn(Role) -> bool, value: impl Fn(&Column) -> String) -> String {
     let kept: Vec<_> = columns.iter().filter(|column| keep(column.role)).map(value).collect();
     kept.join(", ")
 }
 
-fn names(columns: &[Column], keep: fn(Role) -> bool) -> String {
+pub(super) fn names(columns: &[Column], keep: fn(Role) -> bool) -> String {
     list(columns, keep, |column| column.name.to_owned())
 }
 
 /// The values of the relation `from`, with the clock in the place of symbolic times.
-fn values(columns: &[Column], keep: fn(Role) -> bool, from: &str) -> String {
+pub(super) fn values(columns: &[Column], keep: fn(Role) -> bool, from: &str) -> String {
     list(columns, keep, |column| value(column, from))
 }
 
-fn value(column: &Column, from: &str) -> String {
+pub(super) fn value(column: &Column, from: &str) -> String {
     let value = format!("{from}.{}", column.name);
     if column.is_time { resolved_sql(&value) } else { value }
 }
@@ -171,8 +173,14 @@ pub(super) fn clock() -> String {
     format!("WITH clock AS MATERIALIZED (SELECT {NOW} + $1::bigint AS ms, {DURABLE} AS durable)")
 }
 
-/// `, name AS (…)`: the parameters after `last` as a relation, in the order in which they are handed over.
-fn given(name: &str, columns: &[Column], keep: fn(Role) -> bool, shape: Shape, last: &mut usize) -> String {
+/// The parameters after `last` as the relation `name`, in the order in which they are handed over.
+pub(super) fn source(
+    name: &str,
+    columns: &[Column],
+    keep: fn(Role) -> bool,
+    shape: Shape,
+    last: &mut usize,
+) -> String {
     let kept = columns.iter().filter(|column| keep(column.role));
     let parameters: Vec<_> = kept
         .map(|column| {
@@ -185,16 +193,19 @@ fn given(name: &str, columns: &[Column], keep: fn(Role) -> bool, shape: Shape, l
         .collect();
     let parameters = parameters.join(", ");
     match shape {
-        Shape::One => format!(", {name} AS MATERIALIZED (SELECT {parameters})"),
-        Shape::Many => {
-            let names = names(columns, keep);
-            format!(", {name} AS MATERIALIZED (SELECT * FROM unnest({parameters}) AS given({names}))")
-        }
+        Shape::One => format!("(SELECT {parameters}) AS {name}"),
+        Shape::Many => format!("unnest({parameters}) AS {name}({})", names(columns, keep)),
     }
 }
 
+/// `, name AS (…)`: [`source`], formed once.
+fn given(name: &str, columns: &[Column], keep: fn(Role) -> bool, shape: Shape, last: &mut usize) -> String {
+    let source = source(name, columns, keep, shape, last);
+    format!(", {name} AS MATERIALIZED (SELECT * FROM {source})")
+}
+
 /// The head of the effect that a row `x` is, or is an alias of.
-const HOLDER: &str = "CASE WHEN x.alias_of IS NULL THEN x.digest_head \
+pub(super) const HOLDER: &str = "CASE WHEN x.alias_of IS NULL THEN x.digest_head \
     ELSE encode(substring(x.alias_of FOR 16), 'hex')::uuid END";
 
 /// `, name AS (…)`: aliases of the effect whose digest is the parameter after `last`.
@@ -236,32 +247,6 @@ fn alias() -> String {
             WHERE digest_head = encode(substring($2::bytea FOR 16), 'hex')::uuid FOR KEY SHARE
         ){aliases} SELECT clock.ms, aliased.digest_head FROM aliased CROSS JOIN clock",
         clock = clock()
-    )
-}
-
-fn claim(shape: Shape) -> String {
-    let asked = given("asked", EffectRow::COLUMNS, of_claim, shape, &mut 1);
-    let names = names(EffectRow::COLUMNS, of_claim);
-    let values = values(EffectRow::COLUMNS, of_claim, "asked");
-    let nulls = list(EffectRow::COLUMNS, in_row, |column| format!("NULL::{}", column.sql));
-    let columns = list(EffectRow::COLUMNS, in_row, |column| format!("held.{}", column.name));
-    // Looking first keeps a hit from waiting for whoever is writing the row, and from forming a row in vain.
-    format!(
-        "{clock}{asked}, inserted AS (
-            INSERT INTO effectual_effects ({names})
-            SELECT {values} FROM asked CROSS JOIN clock
-            WHERE NOT EXISTS (SELECT FROM effectual_effects held WHERE held.digest_head = asked.digest_head)
-            ON CONFLICT (digest_head) DO NOTHING RETURNING token
-        )
-        SELECT clock.ms, inserted.token, NULL::boolean, NULL::uuid, NULL::bytea, {nulls} FROM inserted CROSS JOIN clock
-        UNION ALL
-        SELECT clock.ms, NULL, CASE WHEN asked.run IS NOT NULL AND asked.run IS DISTINCT FROM held.run THEN
-            EXISTS (SELECT FROM effectual_touches t WHERE t.run = asked.run AND t.digest_head = held.digest_head)
-            OR EXISTS (SELECT FROM effectual_attempts t WHERE t.digest_head = held.digest_head AND t.run = asked.run)
-            END, x.digest_head, x.digest_tail, {columns}
-        FROM asked JOIN effectual_effects x ON x.digest_head = asked.digest_head
-        JOIN effectual_effects held ON held.digest_head = {HOLDER} CROSS JOIN clock",
-        clock = clock(),
     )
 }
 

@@ -7,11 +7,11 @@ use sqlx::Row as _;
 use super::{
     connect::Setback,
     encode,
-    round::{Judged, Round, record_in},
+    round::{Judged, Round},
     session::Session,
     sql,
     table::{AttemptRow, AuditRow, EffectRow, EvidenceRow, Shape, Table, TouchRow},
-    time::resolve,
+    usual,
 };
 use crate::ledger::{
     record::{LedgerTime, OutcomeBody},
@@ -35,9 +35,15 @@ pub(super) async fn store(
     if !touches.is_empty() {
         store_touches(round, touches, session).await?;
     }
+    let (mut settlements, writes): (Vec<_>, Vec<_>) = writes.into_iter().partition(|judged| judged.settles);
+    while !settlements.is_empty() {
+        let chunk = chunk_of(&mut settlements, |_| true);
+        usual::settle(round, chunk, session).await?;
+    }
     let (plain, with_more): (Vec<_>, Vec<_>) = writes.into_iter().partition(is_plain);
-    for (writes, more) in [(plain, false), (with_more, true)] {
-        for chunk in chunks(writes) {
+    for (mut writes, more) in [(plain, false), (with_more, true)] {
+        while !writes.is_empty() {
+            let chunk = chunk_of(&mut writes, |_| true);
             store_chunk(round, chunk, more, session).await?;
         }
     }
@@ -53,23 +59,23 @@ fn is_plain(judged: &Judged<'_>) -> bool {
             .is_some_and(|write| write.closed.is_none() && write.evidence.is_none() && write.audit.is_none())
 }
 
-/// Splits what would be too much for one message.
-fn chunks(writes: Vec<Judged<'_>>) -> Vec<Vec<Judged<'_>>> {
-    let mut chunks = Vec::new();
-    let (mut chunk, mut size) = (Vec::new(), 0);
-    for judged in writes {
+/// Takes out what is wanted, in order, and no more than one message should carry.
+pub(super) fn chunk_of<'b>(
+    judged: &mut Vec<Judged<'b>>,
+    wanted: impl Fn(&Judged<'b>) -> bool,
+) -> Vec<Judged<'b>> {
+    let (mut chunk, mut left, mut size) = (Vec::new(), Vec::new(), 0);
+    for judged in judged.drain(..) {
         let more = judged.write.as_ref().map_or(0, payload_size);
-        if size + more > PAYLOADS_MAX && !chunk.is_empty() {
-            chunks.push(std::mem::take(&mut chunk));
-            size = 0;
+        if wanted(&judged) && (chunk.is_empty() || size + more <= PAYLOADS_MAX) {
+            size += more;
+            chunk.push(judged);
+        } else {
+            left.push(judged);
         }
-        size += more;
-        chunk.push(judged);
     }
-    if !chunk.is_empty() {
-        chunks.push(chunk);
-    }
-    chunks
+    *judged = left;
+    chunk
 }
 
 fn payload_size(write: &Write) -> usize {
@@ -126,13 +132,10 @@ async fn store_chunk(
     let stored: Result<HashMap<i64, LedgerTime>, sqlx::Error> =
         answer.iter().map(|row| Ok((row.try_get(1)?, row.try_get(0)?))).collect();
     let stored = stored.map_err(|error| Setback::of(&error))?;
-    for (slot, mut judged) in (0..).zip(judged) {
+    for (slot, judged) in (0..).zip(judged) {
         match stored.get(&slot) {
             None => round.missed(judged.at),
-            Some(now) => {
-                record_in(&mut judged.reply).into_iter().for_each(|record| resolve(record, *now));
-                round.answer(judged.at, Ok(judged.reply));
-            }
+            Some(now) => usual::answer_stored(round, judged, *now),
         }
     }
     Ok(())
@@ -153,13 +156,7 @@ impl<'r> Rows<'r> {
         let mut rows = Self::default();
         for (slot, judged) in (0..).zip(judged) {
             let Some(write) = &judged.write else { continue };
-            let (state, fence) = judged.was;
-            rows.effects.push(EffectRow {
-                slot: Some(slot),
-                was_state: Some(state.as_str().into()),
-                was_fence: Some(fence),
-                ..encode::effect(&write.effect)
-            });
+            rows.effects.push(guarded(slot, judged, encode::effect(&write.effect)));
             rows.closed.extend(write.closed.iter().map(|closed| encode::attempt(&judged.id, slot, closed)));
             rows.touches.extend(judged.touch.map(|by| encode::touch(&judged.id, slot, by)));
             rows.evidence.extend(write.evidence.iter().map(|kept| encode::evidence(&judged.id, slot, kept)));
@@ -167,4 +164,10 @@ impl<'r> Rows<'r> {
         }
         rows
     }
+}
+
+/// The row with what a compare-and-set compares.
+pub(super) fn guarded<'r>(slot: i64, judged: &Judged<'_>, row: EffectRow<'r>) -> EffectRow<'r> {
+    let (state, fence) = judged.was;
+    EffectRow { slot: Some(slot), was_state: Some(state.as_str().into()), was_fence: Some(fence), ..row }
 }

@@ -1,7 +1,9 @@
 //! What the statements rely on, without a database.
 
+use std::sync::Arc;
+
 use super::{
-    encode, migrate, sql,
+    encode, migrate, sql, sql_usual,
     table::{AttemptRow, Column, EffectRow, EvidenceRow, Role, Table, TouchRow},
     time::{CLOCK, limit, may_be_symbolic, resolve},
 };
@@ -45,7 +47,7 @@ fn request() -> ClaimRequest {
 }
 
 fn first(now: i64) -> EffectRecord {
-    claim::judge(None, &request(), now).write.expect("a first claim").effect
+    claim::judge(None, &request(), now).write.expect("a first claim").effect.as_ref().clone()
 }
 
 fn ended(verdict: AttemptVerdict) -> Ended {
@@ -101,7 +103,7 @@ fn rows() -> Vec<EffectRecord> {
         let now = NOW - 100_000 + step * 1_000;
         let next =
             newest.iter().flat_map(|row| changes().into_iter().map(move |change| stored(row, &change, now)));
-        newest = next.flatten().map(|write| write.effect).collect();
+        newest = next.flatten().map(|write| Arc::unwrap_or_clone(write.effect)).collect();
         rows.extend(newest.clone());
     }
     rows
@@ -113,7 +115,7 @@ fn a_change_judged_at_the_symbolic_time_is_the_change_judged_at_the_real_one() {
     for row in rows() {
         for change in changes().iter().filter(|change| may_be_symbolic(&row, change)) {
             let symbolic = stored(&row, change, CLOCK).map(|mut write| {
-                resolve(&mut write.effect, NOW);
+                resolve(Arc::make_mut(&mut write.effect), NOW);
                 write.effect
             });
             assert_eq!(
@@ -138,7 +140,7 @@ fn an_end_beside_an_older_doubt_may_not_be_judged_at_the_symbolic_time() {
     let change = end(ended(AttemptVerdict::Unknown));
     assert!(!may_be_symbolic(&row, &change));
     let mut symbolic = stored(&row, &change, CLOCK).expect("ended").effect;
-    resolve(&mut symbolic, NOW);
+    resolve(Arc::make_mut(&mut symbolic), NOW);
     let real = stored(&row, &change, NOW).expect("ended").effect;
     assert_ne!(symbolic.doubt, real.doubt);
 }
@@ -150,16 +152,46 @@ fn what_lasts_for_ever_is_no_symbolic_time() {
         for now in [CLOCK, NOW] {
             let mut settled = stored(&first(NOW), &change, now).expect("settled").effect;
             if now == CLOCK {
-                resolve(&mut settled, NOW)
+                resolve(Arc::make_mut(&mut settled), NOW)
             } else {
-                limit(&mut settled)
+                limit(Arc::make_mut(&mut settled))
             }
             let once = settled.clone();
-            resolve(&mut settled, NOW + 1);
+            resolve(Arc::make_mut(&mut settled), NOW + 1);
             assert_eq!(settled, once);
-            assert_eq!(settled.outcome.map(|kept| kept.retain_until), Some(i64::MAX), "{retain_ms} at {now}");
+            assert_eq!(
+                settled.outcome.as_ref().map(|kept| kept.retain_until),
+                Some(i64::MAX),
+                "{retain_ms} at {now}"
+            );
         }
     }
+}
+
+/// A settlement hands over only the columns that it sets: of all others the row keeps what it has.
+#[test]
+fn a_settlement_changes_nothing_beside_its_columns() {
+    let mut settlements = 0;
+    for row in rows() {
+        for change in changes() {
+            let Some(write) = stored(&row, &change, NOW).filter(|write| write.is_settlement_of(&row)) else {
+                continue;
+            };
+            let next = &*write.effect;
+            let settled = EffectRecord {
+                first_send_at: next.first_send_at,
+                state: next.state,
+                lease_until: next.lease_until,
+                end: next.end.clone(),
+                outcome: next.outcome.clone(),
+                revision: next.revision,
+                ..row.clone()
+            };
+            assert_eq!(*next, settled);
+            settlements += 1;
+        }
+    }
+    assert!(settlements > 0, "settling a claim is a settlement");
 }
 
 /// A first claim hands over only the columns that it sets: all others have to be null or their default.
@@ -167,7 +199,9 @@ fn what_lasts_for_ever_is_no_symbolic_time() {
 fn a_first_claim_sets_no_column_of_later() {
     let record = first(NOW);
     let row = format!("{:?}", encode::effect(&record));
-    for column in EffectRow::COLUMNS.iter().filter(|column| column.role == Role::Later) {
+    for column in
+        EffectRow::COLUMNS.iter().filter(|column| matches!(column.role, Role::Later | Role::Settled))
+    {
         let (unset, default) = (format!(" {}: None", column.name), format!(" {}: Some(false)", column.name));
         assert!(row.contains(&unset) || row.contains(&default), "{} in {row}", column.name);
     }
@@ -217,8 +251,11 @@ fn the_tables_are_those_of_the_schema() {
 #[test]
 fn every_statement_pins_the_durable_commit() {
     for statement in [
-        &*sql::CLAIM_ONE,
-        &*sql::CLAIM_MANY,
+        &*sql_usual::CLAIM_ONE,
+        &*sql_usual::CLAIM_MANY,
+        &*sql_usual::SETTLE_ONE,
+        &*sql_usual::SETTLE_MANY,
+        &*sql_usual::CLAIM_AND_SETTLE,
         &*sql::STORE_ONE,
         &*sql::STORE_MANY,
         &*sql::STORE_WITH_MORE,

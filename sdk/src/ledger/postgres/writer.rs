@@ -53,6 +53,8 @@ pub(super) fn tell(signals: &Signals, reads: &mpsc::Sender<Request>, record: &Ef
 /// One of the writers of a ledger.
 pub(super) struct Writer {
     pub(super) link: Link,
+    /// Whether claims look before they are inserted: most of the last ones found a row.
+    pub(super) looks_first: bool,
     /// Where others are told what moved; `None` where nobody listens.
     pub(super) tells: Option<(Arc<Signals>, mpsc::Sender<Request>)>,
 }
@@ -60,7 +62,7 @@ pub(super) struct Writer {
 #[async_trait]
 impl LedgerIo for Writer {
     async fn apply(&mut self, batch: &[Command]) -> Vec<Result<Reply, LedgerError>> {
-        let mut round = Round::new(batch);
+        let mut round = Round::new(batch, self.looks_first);
         let patience = Until::new(Moment::now(), self.link.connector.patience);
         let mut pause = PAUSE;
         while round.is_open() {
@@ -69,6 +71,7 @@ impl LedgerIo for Writer {
                 Err(setback) => self.handle(&mut round, setback, &patience, &mut pause).await,
             }
         }
+        self.looks_first = round.next_looks_first();
         let replies = round.into_replies();
         self.tell(&replies);
         replies

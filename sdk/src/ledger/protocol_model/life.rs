@@ -1,5 +1,7 @@
 //! A state of the model, and its steps.
 
+use std::sync::Arc;
+
 use std::hash::{Hash, Hasher};
 
 use super::asked::{LEASE, TIMEOUT, WINDOW, request, settle};
@@ -255,7 +257,7 @@ impl Life {
         let request = request(self.class, token);
         let before = self.row.as_ref().map(|row| row.0.clone());
         let judged = claim::judge(before.as_ref(), &request, self.now);
-        self.store(before, judged.write.map(|write| write.effect), false);
+        self.store(before, judged.write.map(|write| Arc::unwrap_or_clone(write.effect)), false);
         if let Claim::Won { record, task } = judged.reply {
             self.workers[at] = Worker::Holds {
                 fence: record.fence,
@@ -337,7 +339,7 @@ impl Life {
         let judged = change::judge(Some(&before), &owner, change, self.now);
         let mine = matches!(judged.reply, Changed::Applied(_));
         let may_end_doubt = mine && ends_doubt(change, &before);
-        self.store(Some(before), judged.write.map(|write| write.effect), may_end_doubt);
+        self.store(Some(before), judged.write.map(|write| Arc::unwrap_or_clone(write.effect)), may_end_doubt);
         match judged.reply {
             Changed::Applied(row) => self.applied(at, change, &row),
             // A renewal that is refused stops its worker from sending; it may still settle.

@@ -95,7 +95,7 @@ impl Open {
     async fn store(
         &mut self,
         command: &Command,
-    ) -> sqlx::Result<Result<Option<Box<EffectRecord>>, LedgerError>> {
+    ) -> sqlx::Result<Result<Option<Arc<EffectRecord>>, LedgerError>> {
         let Opener { settings, statements, progress } = &self.shared;
         let conn = &mut self.conn;
         conn.lock_handle().await?.remove_progress_handler();

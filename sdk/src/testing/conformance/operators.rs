@@ -1,6 +1,6 @@
 //! What operators decide: judged like every other write, and audited in the same one.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::support::{
     LONG_MS, SHORT_MS, again, apply, claim, end, ended, history, join_all, lease_ended, payload, refusal,
@@ -55,7 +55,7 @@ async fn resolved(ledger: &dyn Ledger, request: &ResolutionRequest) -> EffectRec
         ResolutionReply::Applied(record) => {
             let stored = history(ledger, &record.id).await.effect;
             assert_eq!(stored, *record, "the row is the one that was told of");
-            *record
+            Arc::unwrap_or_clone(record)
         }
         reply => panic!("expected to be applied, got {reply:?}"),
     }
@@ -86,7 +86,7 @@ pub async fn a_resolution_as_done_is_the_outcome(ledger: &dyn Ledger) {
         Some((AttemptVerdict::Performed, true))
     );
     let Claim::Settled(replay) = claim(ledger, &again(&request)).await else { panic!("it is stored") };
-    let outcome = replay.outcome.expect("an outcome");
+    let outcome = replay.outcome.clone().expect("an outcome");
     assert_eq!((outcome.kind, outcome.body), (OutcomeKind::Success, payload(b"\"re_1\"")));
     let audit = history(ledger, &request.id).await.audit;
     let [entry] = audit.as_slice() else { panic!("one entry, not {audit:?}") };
@@ -103,7 +103,7 @@ pub async fn a_resolution_as_refused_is_the_outcome(ledger: &dyn Ledger) {
     let refused = resolved(ledger, &ask(&escaped, refused())).await;
     assert_eq!(refused.end.map(|end| end.verdict), Some(AttemptVerdict::Refused));
     let Claim::Settled(replay) = claim(ledger, &again(&request)).await else { panic!("it is stored") };
-    let outcome = replay.outcome.expect("an outcome");
+    let outcome = replay.outcome.clone().expect("an outcome");
     let OutcomeBody::Payload(reason) = outcome.body else { panic!("the reason is stored") };
     assert_eq!((outcome.kind, &*reason.codec), (OutcomeKind::Refusal, REASON_CODEC));
     assert_eq!(reason.bytes, b"no such card");

@@ -1,5 +1,7 @@
 //! What an unknown outcome leads to, by the class stored with the attempt.
 
+use std::sync::Arc;
+
 use super::support::{
     LONG_MS, again, apply, claim, claim_after_lease, end, history, lease_ended, short, stale, success, token,
     win, won,
@@ -25,7 +27,7 @@ async fn escaped(ledger: &dyn Ledger, request: &ClaimRequest) -> EffectRecord {
     match claim(ledger, request).await {
         Claim::Escaped(record) => {
             assert_eq!(history(ledger, &record.id).await.effect, *record, "the label is stored");
-            *record
+            Arc::unwrap_or_clone(record)
         }
         claim => panic!("expected escaped, got {claim:?}"),
     }

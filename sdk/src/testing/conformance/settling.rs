@@ -51,7 +51,7 @@ pub async fn any_bytes_come_back_as_they_were(ledger: &dyn Ledger) {
         let record = win(ledger, &request).await;
         apply(ledger, &record, &success(&bytes)).await;
         let Claim::Settled(replay) = claim(ledger, &again(&request)).await else { panic!("it is stored") };
-        let body = replay.outcome.map(|outcome| outcome.body);
+        let body = replay.outcome.clone().map(|outcome| outcome.body);
         // Not `assert_eq`, which would print a mebibyte.
         assert!(body == Some(payload(&bytes)), "{} bytes come back", bytes.len());
     }
@@ -65,7 +65,7 @@ pub async fn an_absent_payload_keeps_its_reason(ledger: &dyn Ledger) {
         let change = settle(OutcomeKind::Success, OutcomeBody::Absent(reason), false, LONG_MS);
         apply(ledger, &record, &change).await;
         let Claim::Settled(replay) = claim(ledger, &again(&request)).await else { panic!("it is stored") };
-        assert_eq!(replay.outcome.map(|outcome| outcome.body), Some(OutcomeBody::Absent(reason)));
+        assert_eq!(replay.outcome.clone().map(|outcome| outcome.body), Some(OutcomeBody::Absent(reason)));
     }
     let request = request();
     let record = win(ledger, &request).await;
@@ -84,9 +84,9 @@ pub async fn a_refusal_is_an_outcome(ledger: &dyn Ledger) {
     let change = Change::Settle { ended, kind, body, provider_replay: true, conclusive, retain_ms };
     apply(ledger, &record, &change).await;
     let Claim::Settled(replay) = claim(ledger, &again(&request)).await else { panic!("it is stored") };
-    let outcome = replay.outcome.expect("an outcome");
+    let outcome = replay.outcome.clone().expect("an outcome");
     assert_eq!((outcome.kind, outcome.provider_replay), (OutcomeKind::Refusal, true));
-    assert_eq!(replay.end.map(|end| end.verdict), Some(AttemptVerdict::Refused));
+    assert_eq!(replay.end.as_ref().map(|end| end.verdict), Some(AttemptVerdict::Refused));
 }
 
 /// Once stored, an outcome stays: no later end, label, handle, renewal or other answer of its owner changes it.

@@ -1,6 +1,6 @@
 //! What the rules are written with.
 
-use std::{future::poll_fn, pin::Pin, task::Poll, time::Duration};
+use std::{future::poll_fn, pin::Pin, sync::Arc, task::Poll, time::Duration};
 
 use crate::{
     Ledger,
@@ -121,7 +121,7 @@ pub(super) async fn won(ledger: &dyn Ledger, claim: Claim, expected: Task) -> Ef
     let Claim::Won { record, task } = claim else { panic!("expected to win, got {claim:?}") };
     assert_eq!(task, expected, "the winner's task");
     assert_eq!(history(ledger, &record.id).await.effect, *record, "the row is the one that was told of");
-    *record
+    Arc::unwrap_or_clone(record)
 }
 
 /// Claims until the answer is not "in flight" any more.
@@ -162,7 +162,7 @@ pub(super) async fn apply_as(ledger: &dyn Ledger, owner: &Owner, change: &Change
                 *record,
                 "the row is the one that was told of"
             );
-            *record
+            Arc::unwrap_or_clone(record)
         }
         changed => panic!("expected to be applied, got {changed:?}"),
     }
