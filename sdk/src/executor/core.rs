@@ -2,11 +2,14 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use super::{
     background::Background,
@@ -53,8 +56,8 @@ pub(crate) struct Core {
     /// The effects that this process is working on, for callers of the same ones.
     working: Mutex<HashMap<EffectId, watch::Receiver<()>>>,
     phase: watch::Sender<Phase>,
-    /// How many claims this process holds.
-    held: watch::Sender<usize>,
+    /// The claims that this process holds, and those that are on their way.
+    held: Count,
 }
 
 /// What the builder was given.
@@ -95,7 +98,7 @@ impl Core {
             no_polls: Mutex::default(),
             working: Mutex::default(),
             phase: watch::Sender::new(Phase::Open),
-            held: watch::Sender::new(0),
+            held: Count::default(),
         })
     }
 
@@ -254,7 +257,7 @@ impl Core {
         let held = Arc::new(held);
         let (done, working) = watch::channel(());
         self.working().insert(held.id().clone(), working.clone());
-        self.held.send_modify(|count| *count += 1);
+        self.held.up();
         let renewal = self.background.renew(held.clone());
         if self.phase() == Phase::Over {
             // Too late for the drain to have found it.
@@ -265,7 +268,7 @@ impl Core {
 
     /// Counts a claim that is on its way, so that a drain waits for its answer.
     pub(crate) fn claiming(self: &Arc<Self>) -> Claiming {
-        self.held.send_modify(|count| *count += 1);
+        self.held.up();
         Claiming(self.clone())
     }
 
@@ -302,12 +305,46 @@ impl Core {
 
     /// Resolves when no claim is held, or with the number of those that are when the time is over.
     pub(crate) async fn idle(&self, within: Duration) -> usize {
-        let mut held = self.held.subscribe();
-        let idle = held.wait_for(|count| *count == 0);
         tokio::select! {
             biased;
-            _ = idle => 0,
-            () = crate::clock::sleep(within) => *self.held.borrow(),
+            () = self.held.zero() => 0,
+            () = crate::clock::sleep(within) => self.held.now(),
+        }
+    }
+}
+
+/// A count that every call moves, and that only a drain waits for.
+#[derive(Default)]
+struct Count {
+    now: AtomicUsize,
+    is_zero: Notify,
+}
+
+impl Count {
+    fn up(&self) {
+        self.now.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn down(&self) {
+        if self.now.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.is_zero.notify_waiters();
+        }
+    }
+
+    fn now(&self) -> usize {
+        self.now.load(Ordering::SeqCst)
+    }
+
+    /// Resolves when it is zero.
+    async fn zero(&self) {
+        loop {
+            let mut told = std::pin::pin!(self.is_zero.notified());
+            // Before it is looked at: nothing that is told from now on is missed.
+            told.as_mut().enable();
+            if self.now() == 0 {
+                return;
+            }
+            told.await;
         }
     }
 }
@@ -317,7 +354,7 @@ pub(crate) struct Claiming(Arc<Core>);
 
 impl Drop for Claiming {
     fn drop(&mut self) {
-        self.0.held.send_modify(|count| *count -= 1);
+        self.0.held.down();
     }
 }
 
@@ -340,6 +377,6 @@ impl Drop for Holding {
             working.remove(self.held.id());
         }
         drop(working);
-        self.core.held.send_modify(|count| *count -= 1);
+        self.core.held.down();
     }
 }

@@ -44,48 +44,28 @@ fn text(text: &str) -> Text<'_> {
 /// The row as its columns hold it, but for those that are written once and for all with the first claim.
 pub(super) fn effect(record: &EffectRecord) -> EffectRow<'_> {
     let mut row = EffectRow {
+        digest_head: Some(head(&record.id)),
+        digest_tail: Some(halves(&record.id).1),
+        first_send_at: record.first_send_at,
+        state: text(record.state.as_str()),
         fence: Some(record.fence),
         attempt: Some(record.attempt.into()),
         token: Some(token(record.token)),
         class: text(record.class.as_str()),
         started_at: Some(record.started_at),
+        lease_until: Some(record.lease_until),
         attempt_timeout_ms: Some(record.attempt_timeout_ms),
         not_before: record.not_before,
         late_success: Some(record.late_success),
         double_suspected: Some(record.double_suspected),
-        ..settlement(record)
-    };
-    (row.run, row.node, row.invocation) = place(&record.place);
-    if let Some(doubt) = &record.doubt {
-        row.doubt_attempt = Some(doubt.attempt.into());
-        row.doubt_since = Some(doubt.since);
-        row.doubt_class = text(doubt.class.as_str());
-        row.doubt_acts_until = Some(doubt.acts_until);
-        row.doubt_send_digest = doubt.send_digest.as_ref().map(<[u8; 32]>::as_slice);
-    }
-    if let Some(accepted) = &record.accepted {
-        row.accepted_handle = text(&accepted.handle);
-        row.accepted_poll_after = Some(accepted.poll_after);
-    }
-    row
-}
-
-/// Only the columns of a settlement.
-pub(super) fn settlement(record: &EffectRecord) -> EffectRow<'_> {
-    let mut row = EffectRow {
-        digest_head: Some(head(&record.id)),
-        digest_tail: Some(halves(&record.id).1),
-        first_send_at: record.first_send_at,
-        state: text(record.state.as_str()),
-        lease_until: Some(record.lease_until),
         revision: Some(record.revision),
         ..EffectRow::default()
     };
-    if let Some(end) = &record.end {
-        row.ended_at = Some(end.at);
-        row.verdict = text(end.verdict.as_str());
-        row.send_digest = end.send_digest.as_ref().map(<[u8; 32]>::as_slice);
-        row.key_taken = Some(end.key_taken);
+    (row.run, row.node, row.invocation) = place(&record.place);
+    put_end_and_doubt(&mut row, record);
+    if let Some(accepted) = &record.accepted {
+        row.accepted_handle = text(&accepted.handle);
+        row.accepted_poll_after = Some(accepted.poll_after);
     }
     if let Some(outcome) = &record.outcome {
         put_outcome(&mut row, outcome);
@@ -112,6 +92,22 @@ pub(super) fn first(write: &Write) -> EffectRow<'_> {
     }
 }
 
+fn put_end_and_doubt<'r>(row: &mut EffectRow<'r>, record: &'r EffectRecord) {
+    if let Some(end) = &record.end {
+        row.ended_at = Some(end.at);
+        row.verdict = text(end.verdict.as_str());
+        row.send_digest = end.send_digest.as_ref().map(<[u8; 32]>::as_slice);
+        row.key_taken = Some(end.key_taken);
+    }
+    if let Some(doubt) = &record.doubt {
+        row.doubt_attempt = Some(doubt.attempt.into());
+        row.doubt_since = Some(doubt.since);
+        row.doubt_class = text(doubt.class.as_str());
+        row.doubt_acts_until = Some(doubt.acts_until);
+        row.doubt_send_digest = doubt.send_digest.as_ref().map(<[u8; 32]>::as_slice);
+    }
+}
+
 fn put_outcome<'r>(row: &mut EffectRow<'r>, outcome: &'r StoredOutcome) {
     row.outcome_kind = text(outcome.kind.as_str());
     match &outcome.body {
@@ -126,7 +122,7 @@ fn put_outcome<'r>(row: &mut EffectRow<'r>, outcome: &'r StoredOutcome) {
     row.retain_until = Some(outcome.retain_until);
 }
 
-fn place(place: &Place) -> (Text<'_>, Text<'_>, Text<'_>) {
+pub(super) fn place(place: &Place) -> (Text<'_>, Text<'_>, Text<'_>) {
     let run = place.run.as_ref().map(|run| Cow::Borrowed(run.as_str()));
     let node = place.node.as_ref().map(|node| Cow::Borrowed(node.as_str()));
     let invocation = place.invocation.as_ref().map(|invocation| Cow::Borrowed(invocation.as_str()));

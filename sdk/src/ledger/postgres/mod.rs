@@ -25,6 +25,7 @@ mod reader;
 #[cfg(feature = "tower")]
 mod requests;
 mod round;
+mod rows_usual;
 mod session;
 mod signals;
 mod sql;
@@ -217,6 +218,12 @@ impl PostgresLedger {
         ask(served_by, request, || closed(&self.target)).await
     }
 
+    /// The one that every call needs.
+    fn queue(&self) -> Result<Queue, LedgerError> {
+        let handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+        handles.as_ref().map(|handles| handles.queue.clone()).ok_or_else(|| closed(&self.target))
+    }
+
     fn handles(&self) -> Result<Handles, LedgerError> {
         let handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
         handles.clone().ok_or_else(|| closed(&self.target))
@@ -307,15 +314,15 @@ impl TransactionalLedger for PostgresLedger {
 #[async_trait]
 impl Ledger for PostgresLedger {
     async fn claim(&self, request: &ClaimRequest) -> Result<Claim, LedgerError> {
-        self.handles()?.queue.claim(request).await
+        self.queue()?.claim(request).await
     }
 
     async fn change(&self, owner: &Owner, change: &Change) -> Result<Changed, LedgerError> {
-        self.handles()?.queue.change(owner, change).await
+        self.queue()?.change(owner, change).await
     }
 
     async fn resolve(&self, request: &ResolutionRequest) -> Result<ResolutionReply, LedgerError> {
-        self.handles()?.queue.resolve(request).await
+        self.queue()?.resolve(request).await
     }
 
     fn transactions(&self) -> Transactions {

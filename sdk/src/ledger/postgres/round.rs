@@ -7,6 +7,7 @@ use super::{
     decode::Unreadable,
     encode::{halves, head},
     error::{Cause, Trouble, report},
+    rows_usual::is_settlement,
     time::limit,
 };
 use crate::{
@@ -67,7 +68,7 @@ impl<'b> Judged<'b> {
         reply: fn(R) -> Reply,
     ) -> Self {
         let was = (judged.state, judged.fence);
-        let settles = transition.write.as_ref().is_some_and(|write| write.is_settlement_of(judged));
+        let settles = transition.write.as_ref().is_some_and(|write| is_settlement(write, judged));
         Self {
             at,
             id: judged.id.clone(),

@@ -112,7 +112,7 @@ const FORGET: &str = "payload = NULL, payload_codec = NULL, absent_reason = 'exp
 
 /// The columns of a first claim.
 pub(super) fn of_claim(role: Role) -> bool {
-    matches!(role, Role::Key | Role::Fixed | Role::Given | Role::Kept | Role::Moved)
+    matches!(role, Role::Key | Role::Fixed | Role::Given | Role::Kept)
 }
 
 /// The columns of a change, with what finds and compares the row.
@@ -125,17 +125,8 @@ pub(super) fn of_more(role: Role) -> bool {
     is_inserted(role) || role == Role::Guard
 }
 
-/// The columns of a settlement, with what finds and compares the row.
-pub(super) fn of_settlement(role: Role) -> bool {
-    is_settled(role) || matches!(role, Role::Guard | Role::Key)
-}
-
-pub(super) fn is_settled(role: Role) -> bool {
-    matches!(role, Role::Moved | Role::Settled)
-}
-
 fn is_changed(role: Role) -> bool {
-    matches!(role, Role::Kept | Role::Later) || is_settled(role)
+    matches!(role, Role::Kept | Role::Later)
 }
 
 fn is_inserted(role: Role) -> bool {

@@ -5,28 +5,26 @@
 use std::sync::LazyLock;
 
 use super::{
-    sql::{HOLDER, clock, in_row, is_settled, list, names, of_claim, of_settlement, source, value, values},
-    table::{EffectRow, Shape, Table},
+    rows_usual::{ClaimRow, SettlementRow},
+    sql::{HOLDER, clock, in_row, list, names, source, value, values},
+    table::{EffectRow, Role, Shape, Table},
 };
 
-/// Inserts the claims of effects that are not there; returns the time, the token and null for each that was inserted.
-pub(super) static CLAIM_ONE: LazyLock<String> = LazyLock::new(|| claim(Shape::One));
+/// Inserts the claim of an effect that is not there; returns the time, its token and null if it was inserted.
+pub(super) static CLAIM_ONE: LazyLock<String> = LazyLock::new(|| claim(Shape::One, of_claim));
 /// [`CLAIM_ONE`] for any number of claims.
-pub(super) static CLAIM_MANY: LazyLock<String> = LazyLock::new(|| claim(Shape::Many));
-/// Writes settlements by compare-and-set; returns the time, null and the slot of each row that was still the judged one.
+pub(super) static CLAIM_MANY: LazyLock<String> = LazyLock::new(|| claim(Shape::Many, of_claim));
+/// [`CLAIM_MANY`] for claims that have nothing that is rare.
+pub(super) static CLAIM_PLAIN: LazyLock<String> = LazyLock::new(|| claim(Shape::Many, of_plain_claim));
+/// Writes a settlement by compare-and-set; returns the time, null and its slot if the row was still the judged one.
 pub(super) static SETTLE_ONE: LazyLock<String> = LazyLock::new(|| settle(Shape::One));
 /// [`SETTLE_ONE`] for any number of settlements.
 pub(super) static SETTLE_MANY: LazyLock<String> = LazyLock::new(|| settle(Shape::Many));
 /// [`CLAIM_MANY`] and [`SETTLE_MANY`] in one commit: the parameters of the claims, then those of the settlements.
-pub(super) static CLAIM_AND_SETTLE: LazyLock<String> = LazyLock::new(|| {
-    let mut last = 1;
-    let (claimed, settled) = (insert(Shape::Many, &mut last), update(Shape::Many, &mut last));
-    format!(
-        "{clock}, claimed AS ({claimed}), settled AS ({settled})
-        SELECT * FROM claimed UNION ALL SELECT * FROM settled",
-        clock = clock()
-    )
-});
+pub(super) static CLAIM_AND_SETTLE: LazyLock<String> = LazyLock::new(|| claim_and_settle(of_claim));
+/// [`CLAIM_AND_SETTLE`] with [`CLAIM_PLAIN`].
+pub(super) static CLAIM_PLAIN_AND_SETTLE: LazyLock<String> =
+    LazyLock::new(|| claim_and_settle(of_plain_claim));
 /// The rows that claims found: those of [`READ`](super::sql::READ), and whether the run that asks is known to have met the
 /// effect. `$2` holds the heads, `$3` the runs.
 pub(super) static LOOK: LazyLock<String> = LazyLock::new(|| {
@@ -43,34 +41,69 @@ pub(super) static LOOK: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-fn claim(shape: Shape) -> String {
-    format!("{} {}", clock(), insert(shape, &mut 1))
+/// The columns of any claim.
+pub(super) fn of_claim(role: Role) -> bool {
+    is_kept(role)
+}
+
+/// The columns of a claim that has nothing that is rare.
+pub(super) fn of_plain_claim(role: Role) -> bool {
+    is_kept(role) && role != Role::Rare
+}
+
+/// The columns of a settlement, with what finds and compares the row.
+pub(super) fn of_settlement(_: Role) -> bool {
+    true
+}
+
+fn is_kept(role: Role) -> bool {
+    role != Role::Guard
+}
+
+fn is_settled(role: Role) -> bool {
+    role == Role::Later
+}
+
+fn claim(shape: Shape, keep: fn(Role) -> bool) -> String {
+    format!("{} {}", clock(), insert(shape, keep, &mut 1))
 }
 
 fn settle(shape: Shape) -> String {
     format!("{} {}", clock(), update(shape, &mut 1))
 }
 
-fn insert(shape: Shape, last: &mut usize) -> String {
-    let asked = source("asked", EffectRow::COLUMNS, of_claim, shape, last);
-    let names = names(EffectRow::COLUMNS, of_claim);
-    let values = values(EffectRow::COLUMNS, of_claim, "asked");
-    // An effect is created at the time of its first claim.
+fn claim_and_settle(keep: fn(Role) -> bool) -> String {
+    let mut last = 1;
+    let (claimed, settled) = (insert(Shape::Many, keep, &mut last), update(Shape::Many, &mut last));
     format!(
-        "INSERT INTO effectual_effects ({names}) SELECT {values} FROM {asked} CROSS JOIN clock
+        "{clock}, claimed AS ({claimed}), settled AS ({settled})
+        SELECT * FROM claimed UNION ALL SELECT * FROM settled",
+        clock = clock()
+    )
+}
+
+fn insert(shape: Shape, keep: fn(Role) -> bool, last: &mut usize) -> String {
+    let asked = source("asked", ClaimRow::COLUMNS, keep, shape, last);
+    let (names, values) = (names(ClaimRow::COLUMNS, keep), values(ClaimRow::COLUMNS, keep, "asked"));
+    format!(
+        "INSERT INTO effectual_effects (created_at, started_at, state, fence, attempt, revision, {names})
+        SELECT clock.ms, clock.ms, 'claimed', 1, 1, 1, {values} FROM {asked} CROSS JOIN clock
         ON CONFLICT (digest_head) DO NOTHING RETURNING created_at, token, NULL::bigint"
     )
 }
 
 fn update(shape: Shape, last: &mut usize) -> String {
-    let asked = source("asked", EffectRow::COLUMNS, of_settlement, shape, last);
-    let set = list(EffectRow::COLUMNS, is_settled, |column| {
+    let asked = source("asked", SettlementRow::COLUMNS, of_settlement, shape, last);
+    let set = list(SettlementRow::COLUMNS, is_settled, |column| {
         format!("{} = {}", column.name, value(column, "asked"))
     });
     format!(
-        "UPDATE effectual_effects held SET {set} FROM {asked} CROSS JOIN clock
+        "UPDATE effectual_effects held SET state = 'completed', lease_until = clock.ms, ended_at = clock.ms,
+            settled_at = clock.ms, verdict = CASE asked.outcome_kind WHEN 'success' THEN 'performed' ELSE 'refused' END,
+            revision = held.revision + 1, {set}
+        FROM {asked} CROSS JOIN clock
         WHERE held.digest_head = asked.digest_head AND held.digest_tail = asked.digest_tail
-            AND held.revision = asked.revision - 1 AND held.state = asked.was_state
+            AND held.revision = asked.was_revision AND held.state = 'claimed'
             AND held.fence = asked.was_fence AND held.alias_of IS NULL
         RETURNING clock.ms, NULL::uuid, asked.slot"
     )

@@ -156,7 +156,13 @@ impl<'r> Rows<'r> {
         let mut rows = Self::default();
         for (slot, judged) in (0..).zip(judged) {
             let Some(write) = &judged.write else { continue };
-            rows.effects.push(guarded(slot, judged, encode::effect(&write.effect)));
+            let (state, fence) = judged.was;
+            rows.effects.push(EffectRow {
+                slot: Some(slot),
+                was_state: Some(state.as_str().into()),
+                was_fence: Some(fence),
+                ..encode::effect(&write.effect)
+            });
             rows.closed.extend(write.closed.iter().map(|closed| encode::attempt(&judged.id, slot, closed)));
             rows.touches.extend(judged.touch.map(|by| encode::touch(&judged.id, slot, by)));
             rows.evidence.extend(write.evidence.iter().map(|kept| encode::evidence(&judged.id, slot, kept)));
@@ -164,10 +170,4 @@ impl<'r> Rows<'r> {
         }
         rows
     }
-}
-
-/// The row with what a compare-and-set compares.
-pub(super) fn guarded<'r>(slot: i64, judged: &Judged<'_>, row: EffectRow<'r>) -> EffectRow<'r> {
-    let (state, fence) = judged.was;
-    EffectRow { slot: Some(slot), was_state: Some(state.as_str().into()), was_fence: Some(fence), ..row }
 }

@@ -19,12 +19,10 @@ pub(super) enum Role {
     Given,
     /// With the row, and by changes.
     Kept,
-    /// With the row, and by every change, a settlement too.
-    Moved,
-    /// By changes only, a settlement among them: null in a first claim.
-    Settled,
-    /// By changes that are no settlement: null, or its default, in a first claim.
+    /// By changes only: null, or its default, in a first claim.
     Later,
+    /// With the row, of few effects: where a batch has none of them, it is not handed over.
+    Rare,
     /// Not by a claim or a change.
     Read,
     /// Never: it is a parameter of a statement and no column of the table.
@@ -100,6 +98,7 @@ macro_rules! is_time {
         false
     };
 }
+pub(super) use is_time;
 
 macro_rules! table {
     ($(#[$doc:meta])* $row:ident { $($name:ident: $kind:ty, $role:ident $($time:ident)?;)+ }) => {
@@ -147,6 +146,7 @@ macro_rules! table {
         }
     };
 }
+pub(super) use table;
 
 table! {
     /// `effectual_effects`, with what a compare-and-set compares.
@@ -168,8 +168,8 @@ table! {
         created_at: Option<i64>, Fixed time;
         input: Bytes<'r>, Given;
         input_codec: Text<'r>, Given;
-        first_send_at: Option<i64>, Settled time;
-        state: Text<'r>, Moved;
+        first_send_at: Option<i64>, Later time;
+        state: Text<'r>, Kept;
         fence: Option<i64>, Kept;
         attempt: Option<i64>, Kept;
         token: Option<Uuid>, Kept;
@@ -178,12 +178,12 @@ table! {
         node: Text<'r>, Kept;
         invocation: Text<'r>, Kept;
         started_at: Option<i64>, Kept time;
-        lease_until: Option<i64>, Moved time;
+        lease_until: Option<i64>, Kept time;
         attempt_timeout_ms: Option<i64>, Kept;
-        ended_at: Option<i64>, Settled time;
-        verdict: Text<'r>, Settled;
-        send_digest: Bytes<'r>, Settled;
-        key_taken: Option<bool>, Settled;
+        ended_at: Option<i64>, Later time;
+        verdict: Text<'r>, Later;
+        send_digest: Bytes<'r>, Later;
+        key_taken: Option<bool>, Later;
         doubt_attempt: Option<i64>, Later;
         doubt_since: Option<i64>, Later time;
         doubt_class: Text<'r>, Later;
@@ -192,16 +192,16 @@ table! {
         accepted_handle: Text<'r>, Later;
         accepted_poll_after: Option<i64>, Later time;
         not_before: Option<i64>, Later time;
-        outcome_kind: Text<'r>, Settled;
-        payload: Bytes<'r>, Settled;
-        payload_codec: Text<'r>, Settled;
-        absent_reason: Text<'r>, Settled;
-        provider_replay: Option<bool>, Settled;
-        settled_at: Option<i64>, Settled time;
-        retain_until: Option<i64>, Settled time;
+        outcome_kind: Text<'r>, Later;
+        payload: Bytes<'r>, Later;
+        payload_codec: Text<'r>, Later;
+        absent_reason: Text<'r>, Later;
+        provider_replay: Option<bool>, Later;
+        settled_at: Option<i64>, Later time;
+        retain_until: Option<i64>, Later time;
         late_success: Option<bool>, Later;
         double_suspected: Option<bool>, Later;
-        revision: Option<i64>, Moved;
+        revision: Option<i64>, Kept;
     }
 }
 

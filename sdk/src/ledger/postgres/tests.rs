@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    encode, migrate, sql, sql_usual,
+    encode, migrate, rows_usual, sql, sql_usual,
     table::{AttemptRow, Column, EffectRow, EvidenceRow, Role, Table, TouchRow},
     time::{CLOCK, limit, may_be_symbolic, resolve},
 };
@@ -14,7 +14,9 @@ use crate::{
         Change, ClaimRequest, Owner, change,
         change::Ended,
         claim,
-        record::{AttemptToken, AttemptVerdict, EffectRecord, OutcomeBody, OutcomeKind, Payload, Place},
+        record::{
+            AttemptToken, AttemptVerdict, EffectRecord, OutcomeBody, OutcomeKind, Payload, Place, State,
+        },
         transition::Write,
     },
 };
@@ -194,14 +196,33 @@ fn a_settlement_changes_nothing_beside_its_columns() {
     assert!(settlements > 0, "settling a claim is a settlement");
 }
 
+/// What their statements write of themselves is what was judged.
+#[test]
+fn a_first_claim_and_its_settlement_are_what_their_statements_take_them_for() {
+    let claimed = first(CLOCK);
+    assert!(rows_usual::is_first_claim(&claimed));
+    let [success, refusal] = [
+        settle(AttemptVerdict::Performed, OutcomeKind::Success, 86_400_000),
+        settle(AttemptVerdict::Refused, OutcomeKind::Refusal, 86_400_000),
+    ]
+    .map(|change| stored(&claimed, &change, CLOCK).expect("settled"));
+    assert!(rows_usual::is_settlement(&success, &claimed) && rows_usual::is_settlement(&refusal, &claimed));
+    // Not at a real time, not of a row that a label or a look-up left in another state, not with another verdict.
+    let later = stored(&claimed, &changes()[2], NOW).expect("settled");
+    assert!(!rows_usual::is_settlement(&later, &claimed));
+    let escaped = EffectRecord { state: State::Escaped, ..claimed.clone() };
+    assert!(!rows_usual::is_settlement(&success, &escaped));
+    let found =
+        stored(&claimed, &settle(AttemptVerdict::Unknown, OutcomeKind::Success, 1), CLOCK).expect("settled");
+    assert!(!rows_usual::is_settlement(&found, &claimed));
+}
+
 /// A first claim hands over only the columns that it sets: all others have to be null or their default.
 #[test]
 fn a_first_claim_sets_no_column_of_later() {
     let record = first(NOW);
     let row = format!("{:?}", encode::effect(&record));
-    for column in
-        EffectRow::COLUMNS.iter().filter(|column| matches!(column.role, Role::Later | Role::Settled))
-    {
+    for column in EffectRow::COLUMNS.iter().filter(|column| column.role == Role::Later) {
         let (unset, default) = (format!(" {}: None", column.name), format!(" {}: Some(false)", column.name));
         assert!(row.contains(&unset) || row.contains(&default), "{} in {row}", column.name);
     }
@@ -255,7 +276,9 @@ fn every_statement_pins_the_durable_commit() {
         &*sql_usual::CLAIM_MANY,
         &*sql_usual::SETTLE_ONE,
         &*sql_usual::SETTLE_MANY,
+        &*sql_usual::CLAIM_PLAIN,
         &*sql_usual::CLAIM_AND_SETTLE,
+        &*sql_usual::CLAIM_PLAIN_AND_SETTLE,
         &*sql::STORE_ONE,
         &*sql::STORE_MANY,
         &*sql::STORE_WITH_MORE,

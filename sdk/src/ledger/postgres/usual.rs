@@ -9,10 +9,14 @@ use super::{
     connect::Setback,
     encode,
     round::{Judged, Round, record_in},
+    rows_usual::{self, ClaimRow, SettlementRow},
     session::Session,
-    sql, sql_usual,
-    store::{self, chunk_of},
-    table::{EffectRow, Shape, Table},
+    sql_usual::{
+        CLAIM_AND_SETTLE, CLAIM_MANY, CLAIM_ONE, CLAIM_PLAIN, CLAIM_PLAIN_AND_SETTLE, SETTLE_MANY,
+        SETTLE_ONE, of_claim, of_plain_claim, of_settlement,
+    },
+    store::chunk_of,
+    table::{Role, Shape, Table},
     time::{CLOCK, resolve},
 };
 use crate::ledger::{ClaimRequest, claim, record::LedgerTime, transition::Transition, writer::Reply};
@@ -27,23 +31,29 @@ pub(super) async fn insert<'b>(
 ) -> Result<Vec<(usize, &'b ClaimRequest)>, Setback> {
     let firsts: Vec<_> = claims.iter().map(|(_, request)| claim::judge(None, request, CLOCK)).collect();
     let mut rows: Vec<_> =
-        firsts.iter().filter_map(|first| first.write.as_ref()).map(encode::first).collect();
+        firsts.iter().filter_map(|first| first.write.as_ref()).map(rows_usual::claim).collect();
+    let is_plain = !rows.iter().any(ClaimRow::is_rare);
     let settlements = chunk_of(judged, |judged| judged.settles);
-    let answer = if settlements.is_empty() {
-        let shape = Shape::of(&rows);
-        let statement = if shape == Shape::One { &*sql_usual::CLAIM_ONE } else { &*sql_usual::CLAIM_MANY };
-        session
-            .fetch(statement, |arguments| EffectRow::add_to(&mut rows, shape, sql::of_claim, arguments))
-            .await?
-    } else {
-        let mut settled = rows_of(&settlements);
-        session
-            .fetch(&sql_usual::CLAIM_AND_SETTLE, |arguments| {
-                EffectRow::add_to(&mut rows, Shape::Many, sql::of_claim, arguments)?;
-                EffectRow::add_to(&mut settled, Shape::Many, sql::of_settlement, arguments)
-            })
-            .await?
-    };
+    let shape = if settlements.is_empty() { Shape::of(&rows) } else { Shape::Many };
+    let (statement, columns): (&'static str, fn(Role) -> bool) =
+        match (shape, settlements.is_empty(), is_plain) {
+            (Shape::One, ..) => (&CLAIM_ONE, of_claim),
+            (Shape::Many, true, false) => (&CLAIM_MANY, of_claim),
+            (Shape::Many, true, true) => (&CLAIM_PLAIN, of_plain_claim),
+            (Shape::Many, false, false) => (&CLAIM_AND_SETTLE, of_claim),
+            (Shape::Many, false, true) => (&CLAIM_PLAIN_AND_SETTLE, of_plain_claim),
+        };
+    let mut settled = rows_of(&settlements);
+    let answer = session
+        .fetch(statement, |arguments| {
+            ClaimRow::add_to(&mut rows, shape, columns, arguments)?;
+            if settled.is_empty() {
+                return Ok(());
+            }
+            SettlementRow::add_to(&mut settled, Shape::Many, of_settlement, arguments)
+        })
+        .await?;
+    drop(settled);
     drop(rows);
     let stored = Stored::read(&answer, settlements.len()).map_err(|error| Setback::of(&error))?;
     stored.settle(round, settlements);
@@ -58,9 +68,9 @@ pub(super) async fn settle(
 ) -> Result<(), Setback> {
     let mut rows = rows_of(&settlements);
     let shape = Shape::of(&rows);
-    let statement = if shape == Shape::One { &*sql_usual::SETTLE_ONE } else { &*sql_usual::SETTLE_MANY };
+    let statement = if shape == Shape::One { &*SETTLE_ONE } else { &*SETTLE_MANY };
     let answer = session
-        .fetch(statement, |arguments| EffectRow::add_to(&mut rows, shape, sql::of_settlement, arguments))
+        .fetch(statement, |arguments| SettlementRow::add_to(&mut rows, shape, of_settlement, arguments))
         .await?;
     drop(rows);
     let stored = Stored::read(&answer, settlements.len()).map_err(|error| Setback::of(&error))?;
@@ -68,10 +78,10 @@ pub(super) async fn settle(
     Ok(())
 }
 
-fn rows_of<'r>(settlements: &'r [Judged<'_>]) -> Vec<EffectRow<'r>> {
+fn rows_of<'r>(settlements: &'r [Judged<'_>]) -> Vec<SettlementRow<'r>> {
     let row = |(slot, judged): (i64, &'r Judged<'_>)| {
         let write = judged.write.as_ref()?;
-        Some(store::guarded(slot, judged, encode::settlement(&write.effect)))
+        Some(rows_usual::settlement(slot, &write.effect))
     };
     (0..).zip(settlements).filter_map(row).collect()
 }
