@@ -22,6 +22,10 @@ pub mod providers {}
 #[doc = include_str!("ledgers.md")]
 pub mod ledgers {}
 
+/// What an effect costs, how it was measured, and what one ledger carries.
+#[doc = include_str!("performance.md")]
+pub mod performance {}
+
 /// Effects that are SQL in the ledger's own database.
 #[doc = include_str!("transactional.md")]
 pub mod transactional {}

@@ -1,23 +1,36 @@
 //! Effectual, as its users write it: through the attribute, with everything as it is by default.
 
+use std::{sync::Arc, time::Duration};
+
 use async_trait::async_trait;
 use effectual::{EffectContext, Executor, Ledger, effect};
 
-use crate::contender::Contender;
+use crate::contender::{Contender, Provider};
 
 /// The body does nothing: what is measured is everything around it.
 #[effect(keying = business_identity, on_unknown = hold)]
-async fn order(_cx: &EffectContext, #[key] order: u64) -> effectual::Result<u64, effectual::Never> {
+pub(crate) async fn order(
+    _cx: &EffectContext,
+    #[key] order: u64,
+    #[skip] provider: Arc<Provider>,
+) -> effectual::Result<u64, effectual::Never> {
+    provider.perform();
     Ok(order)
 }
 
 pub(crate) struct Effectual {
     executor: Executor,
+    provider: Arc<Provider>,
 }
 
 impl Effectual {
-    pub(crate) fn new(ledger: impl Ledger) -> Self {
-        Self { executor: Executor::builder(ledger).build().expect("an executor") }
+    pub(crate) fn new(ledger: impl Ledger, provider: &Arc<Provider>) -> Self {
+        let executor = Executor::builder(ledger).build().expect("an executor");
+        Self { executor, provider: Arc::clone(provider) }
+    }
+
+    pub(crate) fn executor(&self) -> &Executor {
+        &self.executor
     }
 }
 
@@ -25,10 +38,15 @@ impl Effectual {
 impl Contender for Effectual {
     async fn perform(&self, key: u64) {
         let scope = self.executor.tenant("acme").expect("a tenant");
-        order(&scope, key).await.expect("an outcome");
+        let outcome = order(&scope, key, Arc::clone(&self.provider)).await.expect("an outcome");
+        assert_eq!(outcome, key);
+    }
+
+    fn count(&self) -> &'static str {
+        "SELECT count(*) FROM effectual_effects WHERE state = 'completed'"
     }
 
     async fn close(&self) {
-        self.executor.drain(std::time::Duration::from_secs(30)).await;
+        self.executor.drain(Duration::from_secs(30)).await;
     }
 }

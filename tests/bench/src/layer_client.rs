@@ -11,21 +11,22 @@ use tokio::{
     task::JoinSet,
 };
 
-const CLIENTS: usize = 16;
-const EACH: usize = 1000;
+pub(crate) const CLIENTS: usize = 16;
+const EACH: usize = 250;
 
 /// What one application did.
-pub struct Measured {
-    pub per_second: f64,
-    pub p50: Duration,
-    pub p99: Duration,
-    pub replays_per_second: f64,
+pub(crate) struct Measured {
+    pub(crate) per_second: f64,
+    pub(crate) p50: Duration,
+    pub(crate) p99: Duration,
+    pub(crate) replays_per_second: f64,
     /// How many of the second answers said that they were replays.
-    pub marked: usize,
+    pub(crate) marked: usize,
+    pub(crate) requests: usize,
 }
 
 /// Sends every request, then every one again.
-pub async fn measure(at: SocketAddr, cookie: &str) -> Measured {
+pub(crate) async fn measure(at: SocketAddr, cookie: &str) -> Measured {
     let requests: Vec<Vec<String>> = (0..CLIENTS)
         .map(|_| (0..EACH).map(|_| request(&uuid::Uuid::new_v4().to_string(), cookie)).collect())
         .collect();
@@ -39,6 +40,7 @@ pub async fn measure(at: SocketAddr, cookie: &str) -> Measured {
         p99: each[each.len() * 99 / 100],
         replays_per_second: count / again.as_secs_f64(),
         marked,
+        requests: CLIENTS * EACH,
     }
 }
 
@@ -97,7 +99,7 @@ async fn exchange(stream: &mut TcpStream, request: &str) -> String {
 }
 
 /// One request on a connection of its own; the head of the answer.
-pub async fn once(at: SocketAddr, request: &str) -> String {
+pub(crate) async fn once(at: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(at).await.expect("the server listens");
     exchange(&mut stream, request).await
 }

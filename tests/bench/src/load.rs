@@ -1,14 +1,15 @@
-//! Callers in a closed loop, and what they saw.
+//! A round: callers in a closed loop on one contender, and what they saw.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use crate::{contender::Contender, cpu};
+use crate::{
+    caller::{Caller, Keys, Shared},
+    contender::Contender,
+    cpu,
+};
 
 /// One round of one contender.
 #[derive(Debug, Clone)]
@@ -16,76 +17,57 @@ pub(crate) struct Round {
     pub(crate) per_second: f64,
     pub(crate) p50: Duration,
     pub(crate) p99: Duration,
-    /// Processor time an effect, of this process and of the database server.
+    /// Processor time a call, of this process and of the database server.
     pub(crate) cpu: Duration,
-    pub(crate) effects: u64,
+    pub(crate) calls: u64,
 }
 
-/// Which keys the callers use.
-#[derive(Clone)]
-pub(crate) enum Keys {
-    /// Each key once, counted on.
-    Fresh(Arc<AtomicU64>),
-    /// Keys below a number that were performed before.
-    Known(u64),
+/// Who calls, for how long, and where the server's processor time is found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Load {
+    pub(crate) callers: usize,
+    pub(crate) length: Duration,
+    pub(crate) server: Option<u32>,
 }
 
-impl Keys {
-    fn next(&self, random: &mut u64) -> u64 {
-        match self {
-            Self::Fresh(next) => next.fetch_add(1, Ordering::Relaxed),
-            Self::Known(below) => {
-                *random ^= *random << 13;
-                *random ^= *random >> 7;
-                *random ^= *random << 17;
-                *random % below
-            }
-        }
-    }
+/// Callers that perform effects.
+pub(crate) async fn perform(name: &str, contender: &Arc<dyn Contender>, keys: &Keys, load: Load) -> Round {
+    round(name, contender, keys, load, true).await
 }
 
-/// So many callers, each with its next call as soon as the last has ended, for about `length`.
-pub(crate) async fn round(
-    contender: &Arc<dyn Contender>,
-    callers: usize,
-    keys: &Keys,
-    length: Duration,
-    server: Option<u32>,
-) -> Round {
-    let cpu_before = cpu::used(server);
-    let began = Instant::now();
-    let until = began + length;
-    let tasks: Vec<_> = (0..callers)
-        .map(|caller| {
-            let (contender, keys) = (Arc::clone(contender), keys.clone());
-            let mut random = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(caller as u64 + 1) | 1;
+/// Callers that ask for effects that were performed.
+pub(crate) async fn replay(name: &str, contender: &Arc<dyn Contender>, keys: &Keys, load: Load) -> Round {
+    round(name, contender, keys, load, false).await
+}
+
+async fn round(name: &str, contender: &Arc<dyn Contender>, keys: &Keys, load: Load, fresh: bool) -> Round {
+    let shared = Shared::new(load.callers, load.server);
+    let tasks: Vec<_> = (0..load.callers)
+        .map(|number| {
+            let (contender, caller) =
+                (Arc::clone(contender), Caller::new(number, keys, load.length, &shared));
             tokio::spawn(async move {
-                let mut latencies = Vec::new();
-                loop {
-                    let sent = Instant::now();
-                    if sent >= until {
-                        return latencies;
-                    }
-                    contender.perform(keys.next(&mut random)).await;
-                    latencies.push(sent.elapsed());
-                }
+                if fresh { contender.performing(caller).await } else { contender.replaying(caller).await }
             })
         })
         .collect();
-    let mut latencies = Vec::new();
+    shared.start.wait().await;
+    let (cpu_before, began) = (cpu::used(load.server), Instant::now());
     for task in tasks {
-        latencies.extend(task.await.expect("a caller"));
+        task.await.unwrap_or_else(|error| panic!("a caller of {name} failed: {error}"));
     }
-    let took = began.elapsed();
-    let cpu = cpu::used(server).saturating_sub(cpu_before);
+    let seen = shared.take();
+    let (ended, cpu_after) = seen.ended.expect("every caller has ended");
+    let took = ended.saturating_duration_since(began);
+    let mut latencies = seen.latencies;
     latencies.sort_unstable();
     let at = |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize];
-    let effects = latencies.len() as u64;
+    let calls = latencies.len() as u64;
     Round {
-        per_second: effects as f64 / took.as_secs_f64(),
+        per_second: calls as f64 / took.as_secs_f64(),
         p50: at(0.5),
         p99: at(0.99),
-        cpu: cpu / u32::try_from(effects).expect("fewer effects than fit"),
-        effects,
+        cpu: cpu_after.saturating_sub(cpu_before) / u32::try_from(calls).expect("fewer calls than fit"),
+        calls,
     }
 }

@@ -23,6 +23,9 @@ pub(crate) const LEASE_MS: i64 = 60_000;
 /// How long an outcome is kept, in milliseconds.
 pub(crate) const RETAIN_MS: i64 = 400 * 86_400_000;
 
+/// How many effects have an outcome.
+pub(crate) const COUNT: &str = "SELECT count(*) FROM effects WHERE state = 'completed'";
+
 impl Claim {
     pub(crate) fn of(key: u64) -> Self {
         let digest = digest(key);

@@ -14,10 +14,10 @@ use sqlx::{
 use uuid::Uuid;
 
 use super::{
-    Claim, LEASE_MS, RETAIN_MS, Settle,
+    COUNT, Claim, LEASE_MS, RETAIN_MS, Settle,
     queue::{self, Batch, Group},
 };
-use crate::contender::Contender;
+use crate::contender::{Contender, Provider};
 
 /// The first half of the digest is the key, as in the ledger.
 const SCHEMA: &str = "CREATE TABLE effects (
@@ -71,9 +71,9 @@ fn head(digest: &[u8; 32]) -> Uuid {
 }
 
 /// Two writers, each a task with a connection of its own; with one caller they are never both busy.
-pub(crate) async fn group(url: &str) -> Group {
+pub(crate) async fn group(url: &str, provider: &Arc<Provider>) -> Group {
     create(url).await;
-    let (group, intake) = queue::queue();
+    let (group, intake) = queue::queue(provider);
     let intake = Arc::new(intake);
     for _ in 0..2 {
         let (intake, options) = (Arc::clone(&intake), options(url));
@@ -95,20 +95,23 @@ async fn apply(conn: &mut PgConnection, batch: Batch) -> sqlx::Result<()> {
         // In one order everywhere: two writers that insert the same keys never wait for each other in a circle.
         claims.sort_unstable_by_key(|claim| claim.digest);
         let won = claim(conn, &claims).await?;
-        asked.iter().zip(claimants).for_each(|(head, reply)| drop(reply.send(won.contains(head))));
+        asked.iter().zip(claimants).for_each(|(head, reply)| _ = reply.send(won.contains(head)));
     }
     if !settles.is_empty() {
         let settled = settle(conn, &settles).await?;
         let heads = settles.iter().map(|settle| head(&settle.digest));
-        heads.zip(settlers).for_each(|(head, reply)| drop(reply.send(settled.contains(&head))));
+        heads.zip(settlers).for_each(|(head, reply)| _ = reply.send(settled.contains(&head)));
     }
     if !reads.is_empty() {
         let heads: Vec<_> = reads.iter().map(head).collect();
         let rows = sqlx::query(READ).bind(&heads).fetch_all(conn).await?;
         let found: sqlx::Result<HashMap<Uuid, Option<Vec<u8>>>> =
             rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect();
-        let mut found = found?;
-        heads.iter().zip(readers).for_each(|(head, reply)| drop(reply.send(found.remove(head).flatten())));
+        let found = found?;
+        heads
+            .iter()
+            .zip(readers)
+            .for_each(|(head, reply)| _ = reply.send(found.get(head).cloned().flatten()));
     }
     Ok(())
 }
@@ -172,13 +175,17 @@ async fn settle(conn: &mut PgConnection, settles: &[Settle]) -> sqlx::Result<Has
 /// Two statements for each effect, each a commit of its own, over a pool.
 pub(crate) struct TwoStatements {
     pool: PgPool,
+    provider: Arc<Provider>,
 }
 
 impl TwoStatements {
-    pub(crate) async fn connect(url: &str) -> Self {
+    pub(crate) async fn connect(url: &str, provider: &Arc<Provider>) -> Self {
         create(url).await;
         let pool = PgPoolOptions::new().max_connections(16).test_before_acquire(false);
-        Self { pool: pool.connect_with(options(url)).await.expect("a server") }
+        Self {
+            pool: pool.connect_with(options(url)).await.expect("a server"),
+            provider: Arc::clone(provider),
+        }
     }
 }
 
@@ -189,8 +196,16 @@ impl Contender for TwoStatements {
         let won =
             claim(&mut self.pool.acquire().await.expect("a connection"), std::slice::from_ref(&one)).await;
         assert_eq!(won.expect("a claim").len(), 1, "nobody else has the claim");
+        self.provider.perform();
         let settled =
             settle(&mut self.pool.acquire().await.expect("a connection"), &[Settle::of(&one, key)]).await;
         assert_eq!(settled.expect("a settle").len(), 1, "the claim is the caller's");
+    }
+    fn replays(&self) -> bool {
+        false
+    }
+
+    fn count(&self) -> &'static str {
+        COUNT
     }
 }

@@ -1,10 +1,12 @@
 //! The group commit: callers put in a command and wait; a writer takes all that wait, commits once, and answers.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use tokio::sync::{Mutex, mpsc, oneshot};
 
-use super::{Claim, Settle, digest};
-use crate::contender::Contender;
+use super::{COUNT, Claim, Settle, digest};
+use crate::contender::{Contender, Provider};
 
 /// How many commands one commit carries at the most.
 pub(crate) const BATCH_MAX: usize = 256;
@@ -20,6 +22,7 @@ pub(crate) type Intake = Mutex<mpsc::Receiver<Command>>;
 /// The callers' end.
 pub(crate) struct Group {
     sender: mpsc::Sender<Command>,
+    provider: Arc<Provider>,
 }
 
 /// A batch, by kind.
@@ -33,9 +36,9 @@ pub(crate) struct Batch {
     pub(crate) readers: Vec<oneshot::Sender<Option<Vec<u8>>>>,
 }
 
-pub(crate) fn queue() -> (Group, Intake) {
+pub(crate) fn queue(provider: &Arc<Provider>) -> (Group, Intake) {
     let (sender, receiver) = mpsc::channel(4096);
-    (Group { sender }, Mutex::new(receiver))
+    (Group { sender, provider: Arc::clone(provider) }, Mutex::new(receiver))
 }
 
 /// Waits for the first command and takes what else is there.
@@ -76,13 +79,18 @@ impl Group {
 impl Contender for Group {
     async fn perform(&self, key: u64) {
         let claim = Claim::of(key);
+        assert!(self.ask(|reply| Command::Claim(claim.clone(), reply)).await, "nobody else has the claim");
+        self.provider.perform();
         let settle = Settle::of(&claim, key);
-        assert!(self.ask(|reply| Command::Claim(claim, reply)).await, "nobody else has the claim");
         assert!(self.ask(|reply| Command::Settle(settle, reply)).await, "the claim is the caller's");
     }
 
     async fn replay(&self, key: u64) {
         let payload = self.ask(|reply| Command::Read(digest(key), reply)).await;
         assert_eq!(payload.as_deref(), Some(key.to_string().as_bytes()), "the outcome is stored");
+    }
+
+    fn count(&self) -> &'static str {
+        COUNT
     }
 }

@@ -3,6 +3,7 @@
 use std::{
     collections::{HashMap, HashSet},
     path::Path,
+    sync::Arc,
     thread,
     time::Duration,
 };
@@ -15,10 +16,10 @@ use sqlx::{
 use tokio::{runtime, sync::Mutex};
 
 use super::{
-    Claim, LEASE_MS, RETAIN_MS, Settle,
+    COUNT, Claim, LEASE_MS, RETAIN_MS, Settle,
     queue::{self, Batch, Group, Intake},
 };
-use crate::contender::Contender;
+use crate::contender::{Contender, Provider};
 
 const SCHEMA: &str = "CREATE TABLE effects (
     seq INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, tenant TEXT NOT NULL, operation TEXT NOT NULL,
@@ -50,8 +51,9 @@ async fn open(path: &Path) -> SqliteConnection {
 }
 
 /// Starts the writer on a thread of its own, with a checkpointer beside it.
-pub(crate) fn group(path: &Path) -> Group {
-    let (group, intake) = queue::queue();
+pub(crate) async fn group(path: &Path, provider: &Arc<Provider>) -> Group {
+    open(path).await.close().await.expect("a database");
+    let (group, intake) = queue::queue(provider);
     let path = path.to_owned();
     thread::spawn(move || {
         let runtime = runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
@@ -61,7 +63,7 @@ pub(crate) fn group(path: &Path) -> Group {
 }
 
 async fn serve(path: &Path, intake: &Intake) {
-    let mut conn = open(path).await;
+    let mut conn = SqliteConnection::connect_with(&options(path)).await.expect("a database");
     sqlx::raw_sql("PRAGMA wal_autocheckpoint = 0").execute(&mut conn).await.expect("a pragma");
     let mut beside = SqliteConnection::connect_with(&options(path)).await.expect("a second connection");
     let statements = Statements::new();
@@ -125,18 +127,18 @@ impl Statements {
             claims
                 .iter()
                 .zip(claimants)
-                .for_each(|(claim, reply)| drop(reply.send(won.contains(&claim.digest))));
+                .for_each(|(claim, reply)| _ = reply.send(won.contains(&claim.digest)));
             settles
                 .iter()
                 .zip(settlers)
-                .for_each(|(settle, reply)| drop(reply.send(settled.contains(&settle.digest))));
+                .for_each(|(settle, reply)| _ = reply.send(settled.contains(&settle.digest)));
         }
         if !reads.is_empty() {
-            let mut found = self.read(conn, &reads).await?;
+            let found = self.read(conn, &reads).await?;
             reads
                 .iter()
                 .zip(readers)
-                .for_each(|(digest, reply)| drop(reply.send(found.remove(digest).flatten())));
+                .for_each(|(digest, reply)| _ = reply.send(found.get(digest).cloned().flatten()));
         }
         Ok(())
     }
@@ -222,11 +224,13 @@ fn chunks<T>(mut rows: &[T]) -> Vec<(usize, &[T])> {
 pub(crate) struct TwoStatements {
     conn: Mutex<SqliteConnection>,
     statements: Statements,
+    provider: Arc<Provider>,
 }
 
 impl TwoStatements {
-    pub(crate) async fn open(path: &Path) -> Self {
-        Self { conn: Mutex::new(open(path).await), statements: Statements::new() }
+    pub(crate) async fn open(path: &Path, provider: &Arc<Provider>) -> Self {
+        let (conn, provider) = (Mutex::new(open(path).await), Arc::clone(provider));
+        Self { conn, statements: Statements::new(), provider }
     }
 }
 
@@ -236,8 +240,16 @@ impl Contender for TwoStatements {
         let claim = Claim::of(key);
         let won = self.statements.claim(&mut *self.conn.lock().await, std::slice::from_ref(&claim)).await;
         assert_eq!(won.expect("a claim").len(), 1, "nobody else has the claim");
+        self.provider.perform();
         let settle = Settle::of(&claim, key);
         let settled = self.statements.settle(&mut *self.conn.lock().await, &[settle]).await;
         assert_eq!(settled.expect("a settle").len(), 1, "the claim is the caller's");
+    }
+    fn replays(&self) -> bool {
+        false
+    }
+
+    fn count(&self) -> &'static str {
+        COUNT
     }
 }
