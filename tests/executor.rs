@@ -2,6 +2,8 @@
 
 #[path = "executor/attached.rs"]
 mod attached;
+#[path = "executor/cached.rs"]
+mod cached;
 #[path = "executor/classes.rs"]
 mod classes;
 #[path = "executor/config.rs"]

@@ -13,6 +13,7 @@ use super::{
     builder::{Defaults, same_operation},
     durable::{Recoverable, Resources},
     held::Held,
+    outcomes::{OutcomeCache, Outcomes},
     recovery::{Recoveries, Recovery},
     settings::{ConfigError, Settings},
 };
@@ -42,6 +43,7 @@ pub(crate) struct Core {
     pub(crate) provider_key_secret: Option<Vec<u8>>,
     pub(crate) fingerprint_keys: Vec<FingerprintKey>,
     pub(crate) background: Background,
+    pub(crate) outcomes: Outcomes,
     defaults: Defaults,
     profiles: HashMap<String, Profile>,
     providers: HashMap<&'static str, Arc<dyn DynProvider>>,
@@ -66,6 +68,7 @@ pub(crate) struct Given {
     pub(crate) fingerprint_keys: Vec<FingerprintKey>,
     pub(crate) resources: Resources,
     pub(crate) recovery: Recovery,
+    pub(crate) outcome_cache: Option<OutcomeCache>,
 }
 
 impl Core {
@@ -78,6 +81,7 @@ impl Core {
             fingerprint_keys,
             resources,
             recovery,
+            outcome_cache,
         } = given;
         let background = Background::start(defaults.lease);
         Arc::new(Self {
@@ -86,6 +90,7 @@ impl Core {
             provider_key_secret,
             fingerprint_keys,
             background,
+            outcomes: Outcomes::new(outcome_cache.as_ref()),
             defaults,
             profiles,
             providers,

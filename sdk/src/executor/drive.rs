@@ -7,7 +7,8 @@ use super::{
     core::{Claiming, Phase},
     erased::{Body, CallEnd, CallError, LookUpBody, PollBody},
     held::{Held, millis},
-    identified::Identified,
+    identified::{Identified, Readable},
+    known::{Asked, Known},
     progress::Progress,
     recovery::Unattended,
     scope::Scope,
@@ -23,7 +24,7 @@ use crate::{
     ledger::{
         Claim, ClaimRequest, EffectRecord, LedgerError, Payload, Task,
         identities::Identities,
-        record::{AttemptToken, OutcomeKind},
+        record::{AttemptToken, LedgerTime, OutcomeKind},
     },
     telemetry,
 };
@@ -34,7 +35,7 @@ pub(crate) struct Call {
     pub(crate) settings: Arc<Settings>,
     pub(crate) id: EffectId,
     identities: Identities,
-    readable: Option<String>,
+    readable: Readable,
     pub(crate) fingerprints: Vec<ArgumentDigest>,
     pub(crate) body: Body,
     pub(crate) look_up: Option<LookUpBody>,
@@ -81,13 +82,18 @@ impl Call {
         self.started = Moment::now();
         telemetry::call_identified(&self.id);
         let end = self.claim_and_perform().await;
-        let (result, replayed) = match &end {
-            CallEnd::Success { replayed, .. } => (Cow::Borrowed("completed"), *replayed),
-            CallEnd::Refusal { replayed, .. } => (Cow::Borrowed("refused"), *replayed),
-            CallEnd::Error(error) => (Cow::Owned(format!("{:?}", error.kind)), false),
-        };
-        telemetry::call_ended(&result, replayed);
+        tell(&end);
         end
+    }
+
+    /// The end of the call by an outcome that is kept in memory, in the current span as any other.
+    pub(crate) fn end_from_cache(&self) -> Option<CallEnd> {
+        let core = &self.scope.core;
+        let known = core.outcomes.find(&self.id)?;
+        let end = self.end_by(&known).filter(|_| core.phase() == Phase::Open)?;
+        telemetry::call_identified(&self.id);
+        tell(&end);
+        Some(end)
     }
 
     async fn claim_and_perform(&self) -> CallEnd {
@@ -100,13 +106,18 @@ impl Call {
                 return CallError::new(ErrorKind::Draining).into();
             }
             let request = self.request();
-            let sent = Moment::now();
+            let asked = core.outcomes.asked();
             let claim = match core.ledger.claim(&request).await {
                 Ok(claim) => claim,
                 Err(error) => return self.not_started(request, error),
             };
             match claim {
-                Claim::Won { record, task } => return self.won(record, task, sent, claiming).await,
+                Claim::Won { record, task } => return self.won(record, task, asked.at, claiming).await,
+                Claim::Settled { record, now } => {
+                    let end = stored(&record, true);
+                    self.learned(record, now, asked);
+                    return end;
+                }
                 Claim::Accepted { delay_ms, .. } if self.may_poll_after(delay_ms) => {
                     drop(claiming);
                     if !self.waited(Duration::from_millis(delay_ms.unsigned_abs())).await {
@@ -124,6 +135,12 @@ impl Call {
                 lost => return self.lost(lost),
             }
         }
+    }
+
+    /// Keeps an outcome in memory, where outcomes are kept.
+    pub(crate) fn learned(&self, record: Arc<EffectRecord>, now: LedgerTime, asked: Asked) {
+        let known = Arc::new(Known::new(record, now, asked, self.scope.place.run.as_ref()));
+        self.scope.core.outcomes.keep(&self.id, &known);
     }
 
     /// Works on a claim that was won, to the end of the call.
@@ -152,7 +169,7 @@ impl Call {
             keying: descriptor.keying,
             key_version: descriptor.version,
             identities: self.identities.clone(),
-            readable: self.readable.clone(),
+            readable: self.readable.text(),
             provider: descriptor.provider.map(|provider| provider.name.to_owned()),
             provider_key: settings.key_form.derive(&self.id, self.scope.core.provider_key_secret.as_deref()),
             fingerprints: self.fingerprints.clone(),
@@ -191,15 +208,10 @@ impl Call {
     /// The end of a call that did not win its claim.
     pub(crate) fn lost(&self, claim: Claim) -> CallEnd {
         match claim {
-            Claim::Settled(record) => stored(&record, true),
+            Claim::Settled { record, .. } => stored(&record, true),
             Claim::SchemaAmbiguous => CallError::new(ErrorKind::SchemaAmbiguous).into(),
             Claim::Expired => CallError::new(ErrorKind::Expired).called(ProviderCalled::No).into(),
-            Claim::Mismatch { arguments } => {
-                let names = arguments.join("`, `");
-                CallError::new(ErrorKind::Mismatch)
-                    .detail(format!("these arguments differ: `{names}`"))
-                    .into()
-            }
+            Claim::Mismatch { arguments } => mismatch(&arguments).into(),
             Claim::Escaped(record) => escaped(&record).into(),
             Claim::Released(_) => CallError::new(ErrorKind::RetryLater)
                 .retry_after(Some(Duration::ZERO))
@@ -220,6 +232,22 @@ impl Call {
             }
         }
     }
+}
+
+/// How the call ended, in the current span.
+fn tell(end: &CallEnd) {
+    let (result, replayed) = match end {
+        CallEnd::Success { replayed, .. } => (Cow::Borrowed("completed"), *replayed),
+        CallEnd::Refusal { replayed, .. } => (Cow::Borrowed("refused"), *replayed),
+        CallEnd::Error(error) => (Cow::Owned(format!("{:?}", error.kind)), false),
+    };
+    telemetry::call_ended(&result, replayed);
+}
+
+/// What is said where the same identity was asked for with other arguments.
+pub(crate) fn mismatch(arguments: &[String]) -> CallError {
+    let names = arguments.join("`, `");
+    CallError::new(ErrorKind::Mismatch).detail(format!("these arguments differ: `{names}`"))
 }
 
 /// The answer that is stored.

@@ -80,6 +80,12 @@ impl Executor {
     /// # Cancel safety
     /// Dropped before it resolves, it may or may not have forgotten; calling again tells.
     pub async fn forget(&self, id: &EffectId, by: &By) -> Result<Forgot, LedgerError> {
+        let own = match self.core.outcomes.are_kept() {
+            // Outcomes are kept under their effects' own identities.
+            true => self.core.ledger.read(id).await?.map(|history| history.effect.id),
+            false => None,
+        };
+        let _overruling = self.core.outcomes.overruling(own.unwrap_or_else(|| id.clone()));
         self.core.ledger.forget(id, by).await
     }
 

@@ -12,7 +12,7 @@ use crate::{
         drive::Call,
         durable::{Recoverable, Stored, Unreadable},
         erased::CallEnd,
-        identified::Identified,
+        identified::{Identified, Readable},
         scope::Scope,
         work::Work,
     },
@@ -69,8 +69,11 @@ pub(super) async fn prepare(
     }
     let mut scope = Scope::new(core.clone(), record.id.tenant().clone());
     scope.place = record.place.clone();
-    let identified =
-        Identified { id: record.id.clone(), identities: Identities::default(), readable: record.readable };
+    let identified = Identified {
+        id: record.id.clone(),
+        identities: Identities::default(),
+        readable: Readable::Stored(record.readable),
+    };
     let mut call = Call::new(scope, settings, identified, record.fingerprints, work, None);
     let recovery = &core.recoveries.settings;
     call.unattended =

@@ -28,7 +28,7 @@ pub async fn a_settle_after_a_label_still_counts(ledger: &dyn Ledger) {
     assert!(matches!(claim_after_lease(ledger, &again(&request)).await, Claim::Escaped(_)));
     let settled = apply(ledger, &record, &success(b"1")).await;
     assert_eq!((settled.state, settled.doubt), (State::Completed, None));
-    assert!(matches!(claim(ledger, &again(&request)).await, Claim::Settled(_)));
+    assert!(matches!(claim(ledger, &again(&request)).await, Claim::Settled { .. }));
 }
 
 /// A settle whose acknowledgement was lost is repeated and answered as the first, with the row as its owner last saw it
@@ -50,7 +50,9 @@ pub async fn any_bytes_come_back_as_they_were(ledger: &dyn Ledger) {
         let request = request();
         let record = win(ledger, &request).await;
         apply(ledger, &record, &success(&bytes)).await;
-        let Claim::Settled(replay) = claim(ledger, &again(&request)).await else { panic!("it is stored") };
+        let Claim::Settled { record: replay, .. } = claim(ledger, &again(&request)).await else {
+            panic!("it is stored")
+        };
         let body = replay.outcome.clone().map(|outcome| outcome.body);
         // Not `assert_eq`, which would print a mebibyte.
         assert!(body == Some(payload(&bytes)), "{} bytes come back", bytes.len());
@@ -64,7 +66,9 @@ pub async fn an_absent_payload_keeps_its_reason(ledger: &dyn Ledger) {
         let record = win(ledger, &request).await;
         let change = settle(OutcomeKind::Success, OutcomeBody::Absent(reason), false, LONG_MS);
         apply(ledger, &record, &change).await;
-        let Claim::Settled(replay) = claim(ledger, &again(&request)).await else { panic!("it is stored") };
+        let Claim::Settled { record: replay, .. } = claim(ledger, &again(&request)).await else {
+            panic!("it is stored")
+        };
         assert_eq!(replay.outcome.clone().map(|outcome| outcome.body), Some(OutcomeBody::Absent(reason)));
     }
     let request = request();
@@ -83,7 +87,9 @@ pub async fn a_refusal_is_an_outcome(ledger: &dyn Ledger) {
     };
     let change = Change::Settle { ended, kind, body, provider_replay: true, conclusive, retain_ms };
     apply(ledger, &record, &change).await;
-    let Claim::Settled(replay) = claim(ledger, &again(&request)).await else { panic!("it is stored") };
+    let Claim::Settled { record: replay, .. } = claim(ledger, &again(&request)).await else {
+        panic!("it is stored")
+    };
     let outcome = replay.outcome.clone().expect("an outcome");
     assert_eq!((outcome.kind, outcome.provider_replay), (OutcomeKind::Refusal, true));
     assert_eq!(replay.end.as_ref().map(|end| end.verdict), Some(AttemptVerdict::Refused));
@@ -115,5 +121,5 @@ pub async fn an_outcome_may_be_kept_for_ever(ledger: &dyn Ledger) {
     let record = win(ledger, &request).await;
     let settled = apply(ledger, &record, &settle(OutcomeKind::Success, payload(b"1"), false, i64::MAX)).await;
     assert_eq!(settled.outcome.map(|outcome| outcome.retain_until), Some(i64::MAX));
-    assert!(matches!(claim(ledger, &again(&request)).await, Claim::Settled(_)));
+    assert!(matches!(claim(ledger, &again(&request)).await, Claim::Settled { .. }));
 }
