@@ -8,6 +8,8 @@ mod cached;
 mod classes;
 #[path = "executor/config.rs"]
 mod config;
+#[path = "executor/crowds.rs"]
+mod crowds;
 #[path = "executor/doubt.rs"]
 mod doubt;
 #[path = "executor/drain.rs"]

@@ -17,7 +17,7 @@ use crate::effects::*;
 
 on_each_ledger![
     a_repeated_call_does_not_ask_the_ledger,
-    other_arguments_and_other_tenants_are_told_apart,
+    f23_other_arguments_and_other_tenants_are_told_apart,
     two_executors_keep_what_each_learned,
     what_this_process_forgets_is_gone_at_once,
     what_another_process_forgets_is_gone_after_a_while,
@@ -75,7 +75,7 @@ async fn a_repeated_call_does_not_ask_the_ledger(ledger: Arc<dyn Ledger>) {
     assert_eq!(counting.claims(), 3);
 }
 
-async fn other_arguments_and_other_tenants_are_told_apart(ledger: Arc<dyn Ledger>) {
+async fn f23_other_arguments_and_other_tenants_are_told_apart(ledger: Arc<dyn Ledger>) {
     let provider = Scripted::forgetful([]);
     let (executor, asked) = keeping(&ledger, OutcomeCache::new());
     let (_, scope) = receipted(&executor);

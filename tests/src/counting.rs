@@ -3,14 +3,14 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use async_trait::async_trait;
 use effectual::{
-    EffectId, Ledger, LedgerError, RunId,
+    EffectId, Ledger, LedgerError, LedgerErrorKind, RunId,
     ledger::{
         By, Change, Changed, Claim, ClaimRequest, EffectHistory, EffectTransaction, Forgot, Owner, Payload,
         ResolutionReply, ResolutionRequest, RunPage, RunRow, Sweep, Swept, Transactions, UnsettledPage,
@@ -24,17 +24,23 @@ pub struct Counting {
     inner: Arc<dyn Ledger>,
     claims: Arc<AtomicU64>,
     reads: Arc<AtomicU64>,
+    fails: Arc<AtomicBool>,
 }
 
 impl Counting {
     /// Over this ledger.
     pub fn new(inner: &Arc<dyn Ledger>) -> Self {
-        Self { inner: inner.clone(), claims: Arc::default(), reads: Arc::default() }
+        Self { inner: inner.clone(), claims: Arc::default(), reads: Arc::default(), fails: Arc::default() }
     }
 
     /// How many claims were made.
     pub fn claims(&self) -> u64 {
         self.claims.load(Ordering::SeqCst)
+    }
+
+    /// Answers the next claim with an error, after a while.
+    pub fn fail_next_claim(&self) {
+        self.fails.store(true, Ordering::SeqCst);
     }
 
     /// How often an effect was read.
@@ -47,6 +53,12 @@ impl Counting {
 impl Ledger for Counting {
     async fn claim(&self, request: &ClaimRequest) -> Result<Claim, LedgerError> {
         self.claims.fetch_add(1, Ordering::SeqCst);
+        if self.fails.swap(false, Ordering::SeqCst) {
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+            return Err(LedgerError::new(LedgerErrorKind::Unavailable, "told to fail"));
+        }
         self.inner.claim(request).await
     }
 

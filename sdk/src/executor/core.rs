@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use super::{
     background::Background,
     builder::{Defaults, same_operation},
+    callers::{Callers, News, Speaker},
     durable::{Recoverable, Resources},
     held::Held,
     outcomes::{OutcomeCache, Outcomes},
@@ -20,8 +21,8 @@ use super::{
 use crate::{
     descriptor::{Descriptor, RecoveryClass},
     environment::Runtime,
-    identity::{EffectId, FingerprintKey},
-    ledger::{Ledger, Transactions},
+    identity::{ArgumentDigest, FingerprintKey},
+    ledger::{Ledger, Transactions, record::State},
     provider::{DynProvider, Profile},
     retention::{self, RetentionPolicy},
 };
@@ -52,8 +53,7 @@ pub(crate) struct Core {
     pub(crate) recoveries: Recoveries,
     /// Providers that said that they are not asked by handles.
     no_polls: Mutex<BTreeSet<&'static str>>,
-    /// The effects that this process is working on, for callers of the same ones.
-    working: Mutex<HashMap<EffectId, watch::Receiver<()>>>,
+    pub(crate) callers: Callers,
     phase: watch::Sender<Phase>,
     /// How many claims this process holds.
     held: watch::Sender<usize>,
@@ -98,7 +98,7 @@ impl Core {
             resources,
             recoveries: Recoveries::new(recovery),
             no_polls: Mutex::default(),
-            working: Mutex::default(),
+            callers: Callers::default(),
             phase: watch::Sender::new(Phase::Open),
             held: watch::Sender::new(0),
         })
@@ -245,27 +245,17 @@ impl Core {
         self.providers.get(descriptor.provider?.name).cloned()
     }
 
-    fn working(&self) -> MutexGuard<'_, HashMap<EffectId, watch::Receiver<()>>> {
-        self.working.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Resolves when this process no longer works on the effect; `None` if it does not.
-    pub(crate) fn working_on(&self, id: &EffectId) -> Option<watch::Receiver<()>> {
-        self.working().get(id).cloned()
-    }
-
     /// Registers a claim until the guard is dropped: it is renewed, counted, and callers of the same effect wait for it.
-    pub(crate) fn hold(self: &Arc<Self>, held: Held) -> Holding {
+    pub(crate) fn hold(self: &Arc<Self>, held: Held, asked: &Arc<[ArgumentDigest]>) -> Holding {
         let held = Arc::new(held);
-        let (done, working) = watch::channel(());
-        self.working().insert(held.id().clone(), working.clone());
+        let speaker = self.speak_for(&held, asked);
         self.held.send_modify(|count| *count += 1);
         let renewal = self.background.renew(held.clone());
         if self.phase() == Phase::Over {
             // Too late for the drain to have found it.
             held.revoke();
         }
-        Holding { core: self.clone(), held, renewal, working, _done: done }
+        Holding { core: self.clone(), held, renewal, speaker }
     }
 
     /// Counts a claim that is on its way, so that a drain waits for its answer.
@@ -331,20 +321,17 @@ pub(crate) struct Holding {
     core: Arc<Core>,
     pub(crate) held: Arc<Held>,
     renewal: u64,
-    /// What waiters of this claim look at, and not of a later one of the same effect.
-    working: watch::Receiver<()>,
-    /// Dropping it wakes those who wait.
-    _done: watch::Sender<()>,
+    /// Tells those who wait.
+    pub(crate) speaker: Speaker,
 }
 
 impl Drop for Holding {
     fn drop(&mut self) {
         self.core.background.stop_renewing(self.renewal);
-        let mut working = self.core.working();
-        if working.get(self.held.id()).is_some_and(|current| current.same_channel(&self.working)) {
-            working.remove(self.held.id());
+        let record = self.held.record();
+        if record.state == State::Released {
+            self.speaker.tell(News::Released(record));
         }
-        drop(working);
         self.core.held.send_modify(|count| *count -= 1);
     }
 }

@@ -3,6 +3,7 @@
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use super::{
+    callers::{News, Speaker},
     claimed::Claimed,
     core::{Claiming, Phase},
     erased::{Body, CallEnd, CallError, LookUpBody, PollBody},
@@ -13,7 +14,7 @@ use super::{
     recovery::Unattended,
     scope::Scope,
     settings::Settings,
-    wait::{POLL_MIN, Waited},
+    wait::{Heard, POLL_MIN, Waited},
     work::Work,
 };
 use crate::{
@@ -36,7 +37,7 @@ pub(crate) struct Call {
     pub(crate) id: EffectId,
     identities: Identities,
     readable: Readable,
-    pub(crate) fingerprints: Vec<ArgumentDigest>,
+    pub(crate) fingerprints: Arc<[ArgumentDigest]>,
     pub(crate) body: Body,
     pub(crate) look_up: Option<LookUpBody>,
     pub(crate) poll: Option<PollBody>,
@@ -65,7 +66,7 @@ impl Call {
             id,
             identities,
             readable,
-            fingerprints,
+            fingerprints: fingerprints.into(),
             body,
             look_up,
             poll,
@@ -99,7 +100,15 @@ impl Call {
     async fn claim_and_perform(&self) -> CallEnd {
         let core = &self.scope.core;
         let mut poll = POLL_MIN;
+        let mut speaker: Option<Speaker> = None;
         loop {
+            if speaker.is_none() {
+                match self.listen(&mut poll).await {
+                    Heard::Ask(asking) => speaker = Some(asking),
+                    Heard::AskApart => {}
+                    Heard::Ended(end) => return *end,
+                }
+            }
             // Counted before the phase is looked at: a drain sees the claim, or the claim sees the drain.
             let claiming = core.claiming();
             if core.phase() != Phase::Open || self.is_caller_gone() {
@@ -109,17 +118,24 @@ impl Call {
             let asked = core.outcomes.asked();
             let claim = match core.ledger.claim(&request).await {
                 Ok(claim) => claim,
-                Err(error) => return self.not_started(request, error),
+                Err(error) => {
+                    tell_others(speaker, News::Nothing);
+                    return self.not_started(request, error);
+                }
             };
             match claim {
-                Claim::Won { record, task } => return self.won(record, task, asked.at, claiming).await,
+                Claim::Won { record, task } => {
+                    return self.won(record, task, asked.at, (claiming, speaker)).await;
+                }
                 Claim::Settled { record, now } => {
                     let end = stored(&record, true);
-                    self.learned(record, now, asked);
+                    let known = self.learned(record, now, asked);
+                    tell_others(speaker, News::Settled(known));
                     return end;
                 }
                 Claim::Accepted { delay_ms, .. } if self.may_poll_after(delay_ms) => {
                     drop(claiming);
+                    tell_others(speaker.take(), News::Nothing);
                     if !self.waited(Duration::from_millis(delay_ms.unsigned_abs())).await {
                         return self.lost(claim);
                     }
@@ -127,20 +143,24 @@ impl Call {
                 Claim::InFlight { lease_remaining_ms } => {
                     drop(claiming);
                     let lease_remaining = Duration::from_millis(lease_remaining_ms.unsigned_abs());
-                    match self.wait_for_winner(lease_remaining, &mut poll).await {
+                    match self.wait_for_winner(lease_remaining, &mut poll, speaker.as_ref()).await {
                         Waited::Moved => {}
                         Waited::Ended(end) => return *end,
                     }
                 }
-                lost => return self.lost(lost),
+                lost => {
+                    tell_others(speaker, News::Nothing);
+                    return self.lost(lost);
+                }
             }
         }
     }
 
     /// Keeps an outcome in memory, where outcomes are kept.
-    pub(crate) fn learned(&self, record: Arc<EffectRecord>, now: LedgerTime, asked: Asked) {
+    pub(crate) fn learned(&self, record: Arc<EffectRecord>, now: LedgerTime, asked: Asked) -> Arc<Known> {
         let known = Arc::new(Known::new(record, now, asked, self.scope.place.run.as_ref()));
         self.scope.core.outcomes.keep(&self.id, &known);
+        known
     }
 
     /// Works on a claim that was won, to the end of the call.
@@ -149,7 +169,7 @@ impl Call {
         record: Arc<EffectRecord>,
         task: Task,
         sent: Moment,
-        claiming: Claiming,
+        claiming: (Claiming, Option<Speaker>),
     ) -> CallEnd {
         let claimed = Claimed::new(self, self.held(record, sent), sent);
         drop(claiming);
@@ -172,7 +192,7 @@ impl Call {
             readable: self.readable.text(),
             provider: descriptor.provider.map(|provider| provider.name.to_owned()),
             provider_key: settings.key_form.derive(&self.id, self.scope.core.provider_key_secret.as_deref()),
-            fingerprints: self.fingerprints.clone(),
+            fingerprints: self.fingerprints.to_vec(),
             input: self.input.clone(),
             class: settings.class,
             can_perform: self.can_perform(),
@@ -231,6 +251,13 @@ impl Call {
                 CallError::new(ErrorKind::InFlight).detail("the claim is being taken").into()
             }
         }
+    }
+}
+
+/// The last word of a call that asked for others too.
+fn tell_others(speaker: Option<Speaker>, news: News) {
+    if let Some(speaker) = speaker {
+        speaker.tell(news);
     }
 }
 

@@ -5,6 +5,7 @@ mod attempt;
 mod background;
 mod builder;
 mod call;
+mod callers;
 mod claimed;
 mod commit;
 mod core;

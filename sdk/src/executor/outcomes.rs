@@ -252,3 +252,104 @@ fn bytes_of(record: &EffectRecord) -> usize {
     let names: usize = record.fingerprints.iter().map(|digest| size_of_val(digest) + digest.name.len()).sum();
     ENTRY_BYTES + value + names + record.operation.len() + record.provider_key.len()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        descriptor::{Keying, RecoveryClass},
+        executor::erased::encode,
+        identity::Tenant,
+        ledger::{
+            Claim, ClaimRequest, claim,
+            identities::Identities,
+            record::{AttemptToken, Place, State, StoredOutcome},
+        },
+        secret::Secret,
+    };
+
+    fn settled(byte: u8, kind: OutcomeKind, body: OutcomeBody) -> EffectRecord {
+        let request = ClaimRequest {
+            id: EffectId::new(Tenant::parse("acme").expect("a tenant"), [byte; 32]),
+            operation: "refund".to_owned(),
+            keying: Keying::BusinessIdentity,
+            key_version: 1,
+            identities: Identities::default(),
+            readable: None,
+            provider: None,
+            provider_key: "key".to_owned(),
+            fingerprints: Vec::new(),
+            input: None,
+            class: RecoveryClass::Hold,
+            can_perform: true,
+            can_look_up: false,
+            can_poll: false,
+            resend_window_ms: None,
+            resend_quiet_ms: None,
+            token: AttemptToken([byte; 16]),
+            lease_ms: 1,
+            attempt_timeout_ms: 1,
+            place: Place::default(),
+        };
+        let Claim::Won { record, .. } = claim::judge(None, &request, 0).reply else {
+            panic!("a first claim")
+        };
+        let outcome =
+            StoredOutcome { kind, body, provider_replay: false, settled_at: 0, retain_until: i64::MAX };
+        EffectRecord { state: State::Completed, outcome: Some(outcome), ..(*record).clone() }
+    }
+
+    fn known(outcomes: &Outcomes, record: &EffectRecord) -> Arc<Known> {
+        Arc::new(Known::new(Arc::new(record.clone()), 0, outcomes.asked(), None))
+    }
+
+    #[test]
+    fn what_was_learned_before_it_was_overruled_is_not_kept() {
+        let outcomes = Outcomes::new(Some(&OutcomeCache::new()));
+        let record = settled(1, OutcomeKind::Success, encode(&7));
+        let early = known(&outcomes, &record);
+        outcomes.keep(&record.id, &early);
+        assert!(outcomes.find(&record.id).is_some() && outcomes.stands(&early));
+        drop(outcomes.overruling(record.id.clone()));
+        assert!(outcomes.find(&record.id).is_none() && !outcomes.stands(&early));
+        outcomes.keep(&record.id, &early);
+        assert!(outcomes.find(&record.id).is_none(), "its answer may be from before");
+        outcomes.keep(&record.id, &known(&outcomes, &record));
+        assert!(outcomes.find(&record.id).is_some());
+    }
+
+    #[test]
+    fn only_lasting_and_plain_outcomes_are_kept_and_under_their_own_identity() {
+        let outcomes = Outcomes::new(Some(&OutcomeCache::new()));
+        let secret = encode(&Secret::new(7));
+        for record in [
+            settled(1, OutcomeKind::Refusal, encode(&7)),
+            settled(1, OutcomeKind::Success, secret),
+            settled(
+                1,
+                OutcomeKind::Success,
+                OutcomeBody::Absent(crate::ledger::record::AbsentReason::TooLarge),
+            ),
+        ] {
+            outcomes.keep(&record.id, &known(&outcomes, &record));
+            assert!(outcomes.find(&record.id).is_none(), "{:?}", record.outcome);
+        }
+        let record = settled(1, OutcomeKind::Success, encode(&7));
+        let alias = settled(2, OutcomeKind::Success, encode(&7)).id;
+        outcomes.keep(&alias, &known(&outcomes, &record));
+        assert!(outcomes.find(&alias).is_none() && outcomes.find(&record.id).is_none());
+    }
+
+    #[test]
+    fn many_effects_share_the_room() {
+        let outcomes = Outcomes::new(Some(&OutcomeCache::new().effects_max(4_096)));
+        let cache = outcomes.cache.as_ref().expect("outcomes are kept");
+        assert_eq!(cache.shards.len(), 4);
+        for byte in 0..=255 {
+            let record = settled(byte, OutcomeKind::Success, encode(&7));
+            outcomes.keep(&record.id, &known(&outcomes, &record));
+        }
+        let kept = |shard: &Mutex<Shard>| shard.lock().expect("no panic").kept.len();
+        assert_eq!(cache.shards.iter().map(kept).collect::<Vec<_>>(), [64; 4]);
+    }
+}

@@ -3,6 +3,7 @@
 #[cfg(effectual_mutations)]
 use super::erased::CallEnd;
 use super::{
+    callers::News,
     claimed::{Claimed, Lost},
     drive::stored,
     erased::{CallError, has_secret, withheld},
@@ -89,7 +90,8 @@ impl Claimed<'_> {
         let record = self.record();
         let end = stored(&record, false);
         if let Some(settled_at) = record.outcome.as_ref().map(|outcome| outcome.settled_at) {
-            self.call.learned(record, settled_at, asked);
+            let known = self.call.learned(record, settled_at, asked);
+            self.holding.speaker.tell(News::Settled(known));
         }
         Next::Over(match kept_back {
             Some(value) => end.with_body(value),

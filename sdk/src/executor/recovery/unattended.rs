@@ -93,7 +93,7 @@ impl Call {
         }
         let (request, sent) = (self.request(), Moment::now());
         match core.ledger.claim(&request).await {
-            Ok(Claim::Won { record, task }) => came(&self.won(record, task, sent, claiming).await),
+            Ok(Claim::Won { record, task }) => came(&self.won(record, task, sent, (claiming, None)).await),
             Ok(Claim::Escaped(_)) => Came::Escaped,
             Ok(Claim::Released(_)) => Came::Released,
             Ok(_) => Came::Lost,
