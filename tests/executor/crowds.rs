@@ -94,6 +94,12 @@ fn crowd(scope: &TenantScope, gate: &Gate, provider: &Scripted) -> Vec<JoinHandl
     (0..CROWD).map(|_| call(scope, gate, provider)).collect()
 }
 
+/// Waits until so many calls have begun: each has its caller's task and its own.
+async fn begun(calls: usize) {
+    let alive = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    until("every call has its task", LIMIT, async || alive() >= 2 * calls).await;
+}
+
 async fn all(calls: Vec<JoinHandle<Ended>>) -> Vec<Ended> {
     let mut ends = Vec::new();
     for call in calls {
@@ -116,8 +122,7 @@ async fn a_thousand_callers_of_one_effect_are_one_claim(ledger: Arc<dyn Ledger>)
     let calls = crowd(&scope, &gate, &provider);
     gate.entered().await;
     let later = crowd(&scope, &gate, &provider);
-    let alive = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
-    until("every call has its task", LIMIT, async || alive() >= 4 * CROWD).await;
+    begun(2 * CROWD).await;
     assert_eq!(asked.claims(), 1);
     gate.open();
     one_answer(calls.into_iter().chain(later).collect()).await;
@@ -133,6 +138,7 @@ async fn a_thousand_callers_of_anothers_effect_ask_as_one(ledger: Arc<dyn Ledger
     gate.entered().await;
     let (executor, asked) = losers;
     let calls = crowd(&receipted(&executor).1, &gate, &provider);
+    begun(CROWD).await;
     until("they have looked several times", LIMIT, async || asked.reads() >= 4).await;
     assert_eq!(asked.claims(), 1);
     gate.open();
@@ -187,7 +193,8 @@ async fn none_of_a_crowd_piles_on_a_winner_that_gave_up(ledger: Arc<dyn Ledger>)
     let won = call(&scopes[0], &gate, &provider);
     gate.entered().await;
     let calls: Vec<_> = scopes.iter().flat_map(|scope| crowd(scope, &gate, &provider)).collect();
-    until("the other process waits", LIMIT, async || asked.reads() > 0).await;
+    begun(2 * CROWD).await;
+    until("the other process waits", LIMIT, async || asked.reads() >= 4).await;
     gate.open();
     assert_eq!(won.await.expect("no panic").expect_err("refused").kind(), ErrorKind::Failed);
     for end in all(calls).await {
@@ -255,6 +262,7 @@ async fn a_crowd_takes_no_connections() {
     until("it waits", LIMIT, async || asked.reads() > 0).await;
     let before = connections(&mut observer).await;
     calls.extend([&winner, &other].iter().flat_map(|one| crowd(&receipted(one).1, &gate, &provider)));
+    begun(2 * CROWD).await;
     let looked = asked.reads();
     until("it looks again", LIMIT, async || asked.reads() > looked).await;
     // Each ledger has a few that it opens when it first needs them.

@@ -42,6 +42,21 @@ pub async fn a_settle_finds_its_own_outcome(ledger: &dyn Ledger) {
     assert!(history(ledger, &record.id).await.evidence.is_empty(), "it is not evidence against itself");
 }
 
+/// An answer says what the ledger's clock is, so that its caller knows how long the outcome is kept.
+pub async fn a_replay_says_what_the_clock_is(ledger: &dyn Ledger) {
+    let request = request();
+    let settled = apply(ledger, &win(ledger, &request).await, &success(b"1")).await;
+    let settled_at = settled.outcome.map_or(i64::MAX, |outcome| outcome.settled_at);
+    let mut earlier = settled_at;
+    for _ in 0..2 {
+        let Claim::Settled { now, .. } = claim(ledger, &again(&request)).await else {
+            panic!("it is stored")
+        };
+        assert!(now >= earlier && now - settled_at < LONG_MS, "settled at {settled_at}, and it is {now}");
+        earlier = now;
+    }
+}
+
 /// A payload is bytes: empty, with NUL, not UTF-8, a mebibyte.
 pub async fn any_bytes_come_back_as_they_were(ledger: &dyn Ledger) {
     let every: Vec<u8> = (0..=u8::MAX).collect();
