@@ -33,7 +33,7 @@ const SHARD_EFFECTS_MIN: usize = 1024;
 const SHARD_BYTES_MIN: usize = 2 * 1024 * 1024;
 
 /// What an entry takes beside its texts and its value, about.
-const ENTRY_BYTES: usize = size_of::<Known>() + 512;
+const ENTRY_BYTES: usize = size_of::<Known>() + size_of::<EffectRecord>() + 512;
 
 /// A bounded cache of outcomes in this process' memory, for
 /// [`ExecutorBuilder::outcome_cache`](crate::ExecutorBuilder::outcome_cache): repeated calls of an effect are then answered without
