@@ -2,10 +2,14 @@
 
 #[path = "executor/attached.rs"]
 mod attached;
+#[path = "executor/cached.rs"]
+mod cached;
 #[path = "executor/classes.rs"]
 mod classes;
 #[path = "executor/config.rs"]
 mod config;
+#[path = "executor/crowds.rs"]
+mod crowds;
 #[path = "executor/doubt.rs"]
 mod doubt;
 #[path = "executor/drain.rs"]

@@ -1,6 +1,8 @@
 //! Keeping and forgetting: what goes, what stays, who is told, and what happens beside it.
 #![forbid(unsafe_code)]
 
+#[path = "retention/cached.rs"]
+mod cached;
 #[path = "retention/crash.rs"]
 mod crash;
 #[path = "executor/effects.rs"]

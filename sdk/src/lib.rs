@@ -35,7 +35,8 @@ pub use effectual_macros::{Failure, Fingerprint, Identity, effect};
 pub use error::{EffectError, ErrorKind, ProviderCalled};
 pub use executor::{
     Census, ConfigError, Drained, EffectScope, Executor, ExecutorBuilder, Listing, NodeExecution, NodeScope,
-    Receipt, Recovery, RecoveryReport, Resolution, ResolveError, ResolveErrorKind, RunScope, TenantScope,
+    OutcomeCache, Receipt, Recovery, RecoveryReport, Resolution, ResolveError, ResolveErrorKind, RunScope,
+    TenantScope,
 };
 pub use expansion::{Attached, Call};
 pub use failure::{Argument, Failure, Found, Nested, Never, OrFail, Outcome, Polled, Verdict};

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use effectual::{
     __private::{Arguments, Descriptor, KeyFields, Keying, business_identity, call},
-    EffectContext, ErrorKind, Executor, Ledger, TenantScope, effect,
+    EffectContext, ErrorKind, Executor, Ledger, OutcomeCache, TenantScope, effect,
 };
 use effectual_tests::{
     on_each_ledger,
     scripted::{Act, Done, Scripted, ScriptedError},
 };
 
-use crate::effects::*;
+use crate::{cached::keeping, effects::*};
 
 on_each_ledger![
     f25_a_raised_version_finds_what_an_earlier_binary_performed,
@@ -19,6 +19,7 @@ on_each_ledger![
     f25_both_binaries_at_once_perform_once,
     an_earlier_record_without_the_new_key_is_ambiguous,
     the_attribute_derives_every_earlier_identity,
+    an_outcome_is_kept_under_its_effects_own_identity,
 ];
 
 /// A call as a binary makes it. One program cannot register two functions under one operation, so that these say what the
@@ -149,4 +150,22 @@ async fn the_attribute_derives_every_earlier_identity(ledger: Arc<dyn Ledger>) {
         let found = executor.inspect(&identity(version)).await.expect("the ledger answers");
         assert_eq!(found, Some(known.clone()), "version {version}");
     }
+}
+
+/// Under an earlier identity it is somebody else's to forget, and the ledger is asked.
+async fn an_outcome_is_kept_under_its_effects_own_identity(ledger: Arc<dyn Ledger>) {
+    let provider = Scripted::forgetful([]);
+    let (raised, asked) = keeping(&ledger, OutcomeCache::new());
+    let scope = raised.tenant("acme").expect("a tenant");
+    for claims in [1, 1, 1] {
+        after!(&scope, 7, 1, provider.clone()).await.expect("one outcome");
+        assert_eq!(asked.claims(), claims);
+    }
+    let [(_, earlier), _] = binaries(&ledger);
+    before!(&earlier, 8, 1, provider.clone()).await.expect("performed");
+    for claims in [2, 3] {
+        after!(&scope, 8, 1, provider.clone()).await.expect("replayed");
+        assert_eq!(asked.claims(), claims);
+    }
+    assert_eq!(provider.performed(), 2);
 }

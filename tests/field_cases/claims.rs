@@ -117,7 +117,7 @@ async fn f02_a_takeover_and_a_settle_at_the_same_time_have_one_winner(ledger: Ar
         };
         let record = stored(&ledger, &first).await;
         match (claimed, changed) {
-            (Claim::Settled(_), Changed::Applied(_)) => {
+            (Claim::Settled { .. }, Changed::Applied(_)) => {
                 assert_eq!((record.state, record.attempt, record.fence), (State::Completed, 1, 1));
             }
             (Claim::Won { record: won, .. }, Changed::Stale(_)) => {
@@ -174,7 +174,7 @@ async fn f02_a_takeover_that_is_held_up_loses_to_the_settle_before_it() {
         held.commit().await.expect("the lock is given back");
         let (claimed, changed) = (takeover.await.expect("no panic"), settle.await.expect("no panic"));
         match (settle_first, claimed, changed) {
-            (true, Claim::Settled(_), Changed::Applied(_))
+            (true, Claim::Settled { .. }, Changed::Applied(_))
             | (false, Claim::Won { .. }, Changed::Stale(_)) => {}
             other => panic!("{other:?}"),
         }
@@ -222,7 +222,9 @@ async fn f06_a_stale_owner_renews_ends_and_settles_nothing(ledger: Arc<dyn Ledge
             ));
         }
     }
-    let Claim::Settled(record) = claim(&ledger, &again(&request)).await else { panic!("it is settled") };
+    let Claim::Settled { record, .. } = claim(&ledger, &again(&request)).await else {
+        panic!("it is settled")
+    };
     assert_eq!(record.outcome.as_ref().expect("an outcome").body, payload("\"of the second\""));
 }
 

@@ -143,7 +143,8 @@ async fn crowds_are_stored_in_batches_and_each_gets_its_own_answer() {
         crowd.spawn(async move {
             let record = win(&ledger, &request(&n.to_string())).await;
             let settled = apply(&ledger, &Owner::of(&record), &settle(n.to_string().as_bytes())).await;
-            let Ok(Claim::Settled(replayed)) = ledger.claim(&request(&n.to_string())).await else {
+            let Ok(Claim::Settled { record: replayed, .. }) = ledger.claim(&request(&n.to_string())).await
+            else {
                 panic!("unsettled")
             };
             assert_eq!(*replayed, settled);
@@ -246,7 +247,7 @@ async fn no_statement_reads_a_whole_table() {
             let record = apply(&ledger, &Owner::of(&record), &open()).await;
             let owner = Owner { seen: None, ..Owner::of(&record) };
             apply(&ledger, &owner, &settle(b"1")).await;
-            assert!(matches!(ledger.claim(&in_run(&n.to_string(), "b")).await, Ok(Claim::Settled(_))));
+            assert!(matches!(ledger.claim(&in_run(&n.to_string(), "b")).await, Ok(Claim::Settled { .. })));
             assert!(ledger.read(&record.id).await.expect("a read").is_some());
         });
     }

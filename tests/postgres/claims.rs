@@ -116,7 +116,9 @@ async fn a_hit_writes_nothing() {
     let mut observer = raw(&database).await;
     let before = version(&mut observer).await;
     for _ in 0..10 {
-        let Ok(Claim::Settled(record)) = ledger.claim(&request("one")).await else { panic!("not settled") };
+        let Ok(Claim::Settled { record, .. }) = ledger.claim(&request("one")).await else {
+            panic!("not settled")
+        };
         assert_eq!(*record, stored);
     }
     assert_eq!(version(&mut observer).await, before);
@@ -129,7 +131,7 @@ async fn the_first_touch_by_another_run_is_kept_once() {
     let owner = Owner::of(&win(&ledger, &in_run("one", "a")).await);
     apply(&ledger, &owner, &settle(b"1")).await;
     let mut observer = raw(&database).await;
-    let hit = async |by: ClaimRequest| assert!(matches!(ledger.claim(&by).await, Ok(Claim::Settled(_))));
+    let hit = async |by: ClaimRequest| assert!(matches!(ledger.claim(&by).await, Ok(Claim::Settled { .. })));
 
     hit(in_run("one", "a")).await;
     hit(request("one")).await;

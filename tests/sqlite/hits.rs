@@ -21,7 +21,7 @@ async fn settle_in_run(ledger: &SqliteLedger, request: &ClaimRequest) {
 }
 
 async fn hit(ledger: &SqliteLedger, request: &ClaimRequest) {
-    assert!(matches!(ledger.claim(request).await, Ok(Claim::Settled(_))));
+    assert!(matches!(ledger.claim(request).await, Ok(Claim::Settled { .. })));
 }
 
 #[tokio::test]

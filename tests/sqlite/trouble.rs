@@ -41,7 +41,7 @@ async fn a_full_disk_is_named_and_passes() {
     assert_eq!(stored, i64::try_from(settled).expect("few"), "what failed was not half stored");
     for number in 0..settled {
         assert!(
-            matches!(ledger.claim(&request(number, 9)).await, Ok(Claim::Settled(_))),
+            matches!(ledger.claim(&request(number, 9)).await, Ok(Claim::Settled { .. })),
             "hits need no room"
         );
     }

@@ -3,6 +3,7 @@
 
 pub mod charges;
 pub mod counted;
+pub mod counting;
 pub mod database;
 mod http;
 pub mod ledgers;

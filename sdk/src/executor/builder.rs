@@ -6,6 +6,7 @@ use super::{
     Executor,
     core::{Core, Given},
     durable::Resources,
+    outcomes::OutcomeCache,
     recovery::{self, Recovery},
     settings::{ConfigError, RETENTION_MIN, Settings},
 };
@@ -65,6 +66,7 @@ pub struct ExecutorBuilder {
     recovery: Recovery,
     recovers: Vec<String>,
     codecs: Codecs,
+    outcome_cache: Option<OutcomeCache>,
 }
 
 impl ExecutorBuilder {
@@ -81,6 +83,7 @@ impl ExecutorBuilder {
             recovery: Recovery::default(),
             recovers: Vec::new(),
             codecs: Codecs::default(),
+            outcome_cache: None,
         }
     }
 
@@ -147,6 +150,13 @@ impl ExecutorBuilder {
     /// without its value.
     pub fn outcome_size_max(mut self, bytes: usize) -> Self {
         self.defaults.outcome_size_max = bytes;
+        self
+    }
+
+    /// Keeps outcomes in this process' memory, so that repeated calls of an effect do not ask the ledger: see [`OutcomeCache`]. By
+    /// default none is kept.
+    pub fn outcome_cache(mut self, cache: OutcomeCache) -> Self {
+        self.outcome_cache = Some(cache);
         self
     }
 
@@ -235,6 +245,9 @@ impl ExecutorBuilder {
         if let Some(policy) = &self.sweep {
             policy.check().map_err(ConfigError)?;
         }
+        if let Some(cache) = &self.outcome_cache {
+            cache.check().map_err(ConfigError)?;
+        }
         for profile in self.profiles.values() {
             profile.check().map_err(|error| ConfigError(error.to_string()))?;
         }
@@ -254,6 +267,7 @@ impl ExecutorBuilder {
             fingerprint_keys,
             resources: self.resources,
             recovery: self.recovery,
+            outcome_cache: self.outcome_cache,
         };
         let core = Core::new(ledger, runtime, given);
         for descriptor in registered()? {

@@ -44,7 +44,7 @@ where
     F: Future<Output = crate::Result<T, E>> + Send + 'static,
 {
     let scope = scope.__scope();
-    let id = Identified::by_key(&scope.tenant, descriptor, &key);
+    let id = Identified::by_key(&scope.tenant, descriptor, key);
     start(scope, descriptor, id, arguments, Work::new(body), None)
 }
 
@@ -68,7 +68,7 @@ where
     G: Future<Output = std::result::Result<Found<T, E>, E>> + Send + 'static,
 {
     let scope = scope.__scope();
-    let id = Identified::by_key(&scope.tenant, descriptor, &key);
+    let id = Identified::by_key(&scope.tenant, descriptor, key);
     start(scope, descriptor, id, arguments, Work::new(body).look_up(look_up), None)
 }
 
@@ -129,7 +129,7 @@ where
     E: Failure,
 {
     let scope = scope.__scope();
-    let id = Identified::by_key(&scope.tenant, descriptor, &key);
+    let id = Identified::by_key(&scope.tenant, descriptor, key);
     start(scope, descriptor, id, arguments, work, input)
 }
 
@@ -165,7 +165,7 @@ where
     E: Failure,
 {
     let scope = scope.__scope();
-    let id = Identified::by_key(&scope.tenant, descriptor, &key);
+    let id = Identified::by_key(&scope.tenant, descriptor, key);
     start_attached(scope, descriptor, id, arguments)
 }
 
@@ -240,7 +240,8 @@ pub(super) struct Running {
     scope: Scope,
     descriptor: &'static Descriptor,
     id: EffectId,
-    task: Result<(Task<CallEnd>, Arc<Progress>), Box<CallError>>,
+    /// The task, or the end of a call that took none.
+    task: Result<(Task<CallEnd>, Arc<Progress>), CallEnd>,
 }
 
 impl Frozen {
@@ -257,14 +258,22 @@ impl Frozen {
         Self { scope: scope.clone(), descriptor, id, prepared }
     }
 
-    /// Starts the call's task, in the caller's span.
+    /// Starts the call's task, in the caller's span, unless its outcome is kept in memory.
     pub(super) fn spawn(self) -> Running {
         let Self { scope, descriptor, id, prepared } = self;
-        let task = prepared.map(|call| {
-            let progress = call.progress.clone();
-            let span = telemetry::call_span(descriptor.operation);
-            (scope.core.runtime.spawn(call.run().instrument(span)), progress)
-        });
+        let task = match prepared {
+            Err(error) => Err(CallEnd::Error(*error)),
+            Ok(call) => {
+                let span = telemetry::call_span(descriptor.operation);
+                match span.in_scope(|| call.end_from_cache()) {
+                    Some(end) => Err(end),
+                    None => {
+                        let progress = call.progress.clone();
+                        Ok((scope.core.runtime.spawn(call.run().instrument(span)), progress))
+                    }
+                }
+            }
+        };
         Running { scope, descriptor, id, task }
     }
 }
@@ -277,7 +286,11 @@ impl Running {
             Ok((task, progress)) => {
                 task.await.unwrap_or_else(|gone| lost(&progress, gone == Gone::Panicked).into())
             }
-            Err(error) => CallEnd::Error(*error),
+            Err(end) => {
+                // A loop over such calls must not keep its thread from other tasks.
+                tokio::task::coop::consume_budget().await;
+                end
+            }
         };
         if let Some(receipt) = &scope.receipt {
             let replayed = matches!(

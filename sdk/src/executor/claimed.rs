@@ -31,7 +31,7 @@ const WRITE_RETRY_MAX: Duration = Duration::from_secs(2);
 pub(crate) struct Claimed<'a> {
     pub(crate) call: &'a Call,
     pub(crate) attempts: u32,
-    holding: Holding,
+    pub(super) holding: Holding,
     clock: LedgerClock,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Claimed<'a> {
     pub(crate) fn new(call: &'a Call, held: Held, sent: Moment) -> Self {
         call.progress.set(Progress::OPEN);
         let clock = LedgerClock::read(&held.record(), sent, call.settings.lease);
-        Self { call, attempts: 0, holding: call.scope.core.hold(held), clock }
+        Self { call, attempts: 0, holding: call.scope.core.hold(held, &call.fingerprints), clock }
     }
 
     pub(crate) fn record(&self) -> Arc<EffectRecord> {
@@ -266,7 +266,7 @@ impl Call {
                     return error.detail("the claim was given back, and nothing was performed").into();
                 }
             }
-            match self.wait_for_winner(self.settings.lease, &mut poll).await {
+            match self.wait_for_winner(self.settings.lease, &mut poll, None).await {
                 Waited::Moved => {}
                 Waited::Ended(_) => {
                     let error =

@@ -62,10 +62,11 @@ impl Claimed<'_> {
         let ended = self.ended(attempt, AttemptVerdict::Performed, None);
         let (body, kept_back) = self.to_store(body);
         let change = self.settlement(ended, OutcomeKind::Success, body, false, true);
+        let asked = self.call.scope.core.outcomes.asked();
         match transaction.settle(&self.owner(), &change).await {
             TransactionEnd::Committed(record) => {
                 self.adopt(record);
-                Ok(self.settled(kept_back))
+                Ok(self.settled(kept_back, asked))
             }
             TransactionEnd::Stale => Err(Lost::TakenOver),
             TransactionEnd::EndedByBody => self.ended_by_body(attempt).await,

@@ -14,16 +14,18 @@ use tokio::sync::{Notify, watch};
 use super::{
     background::Background,
     builder::{Defaults, same_operation},
+    callers::{Callers, News, Speaker},
     durable::{Recoverable, Resources},
     held::Held,
+    outcomes::{OutcomeCache, Outcomes},
     recovery::{Recoveries, Recovery},
     settings::{ConfigError, Settings},
 };
 use crate::{
     descriptor::{Descriptor, RecoveryClass},
     environment::Runtime,
-    identity::{EffectId, FingerprintKey},
-    ledger::{Ledger, Transactions},
+    identity::{ArgumentDigest, FingerprintKey},
+    ledger::{Ledger, Transactions, record::State},
     provider::{DynProvider, Profile},
     retention::{self, RetentionPolicy},
 };
@@ -45,6 +47,7 @@ pub(crate) struct Core {
     pub(crate) provider_key_secret: Option<Vec<u8>>,
     pub(crate) fingerprint_keys: Vec<FingerprintKey>,
     pub(crate) background: Background,
+    pub(crate) outcomes: Outcomes,
     defaults: Defaults,
     profiles: HashMap<String, Profile>,
     providers: HashMap<&'static str, Arc<dyn DynProvider>>,
@@ -53,8 +56,7 @@ pub(crate) struct Core {
     pub(crate) recoveries: Recoveries,
     /// Providers that said that they are not asked by handles.
     no_polls: Mutex<BTreeSet<&'static str>>,
-    /// The effects that this process is working on, for callers of the same ones.
-    working: Mutex<HashMap<EffectId, watch::Receiver<()>>>,
+    pub(crate) callers: Callers,
     phase: watch::Sender<Phase>,
     /// The claims that this process holds, and those that are on their way.
     held: Count,
@@ -69,6 +71,7 @@ pub(crate) struct Given {
     pub(crate) fingerprint_keys: Vec<FingerprintKey>,
     pub(crate) resources: Resources,
     pub(crate) recovery: Recovery,
+    pub(crate) outcome_cache: Option<OutcomeCache>,
 }
 
 impl Core {
@@ -81,6 +84,7 @@ impl Core {
             fingerprint_keys,
             resources,
             recovery,
+            outcome_cache,
         } = given;
         let background = Background::start(defaults.lease);
         Arc::new(Self {
@@ -89,6 +93,7 @@ impl Core {
             provider_key_secret,
             fingerprint_keys,
             background,
+            outcomes: Outcomes::new(outcome_cache.as_ref()),
             defaults,
             profiles,
             providers,
@@ -96,7 +101,7 @@ impl Core {
             resources,
             recoveries: Recoveries::new(recovery),
             no_polls: Mutex::default(),
-            working: Mutex::default(),
+            callers: Callers::default(),
             phase: watch::Sender::new(Phase::Open),
             held: Count::default(),
         })
@@ -243,27 +248,17 @@ impl Core {
         self.providers.get(descriptor.provider?.name).cloned()
     }
 
-    fn working(&self) -> MutexGuard<'_, HashMap<EffectId, watch::Receiver<()>>> {
-        self.working.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Resolves when this process no longer works on the effect; `None` if it does not.
-    pub(crate) fn working_on(&self, id: &EffectId) -> Option<watch::Receiver<()>> {
-        self.working().get(id).cloned()
-    }
-
     /// Registers a claim until the guard is dropped: it is renewed, counted, and callers of the same effect wait for it.
-    pub(crate) fn hold(self: &Arc<Self>, held: Held) -> Holding {
+    pub(crate) fn hold(self: &Arc<Self>, held: Held, asked: &Arc<[ArgumentDigest]>) -> Holding {
         let held = Arc::new(held);
-        let (done, working) = watch::channel(());
-        self.working().insert(held.id().clone(), working.clone());
+        let speaker = self.speak_for(&held, asked);
         self.held.up();
         let renewal = self.background.renew(held.clone());
         if self.phase() == Phase::Over {
             // Too late for the drain to have found it.
             held.revoke();
         }
-        Holding { core: self.clone(), held, renewal, working, _done: done }
+        Holding { core: self.clone(), held, renewal, speaker }
     }
 
     /// Counts a claim that is on its way, so that a drain waits for its answer.
@@ -363,20 +358,17 @@ pub(crate) struct Holding {
     core: Arc<Core>,
     pub(crate) held: Arc<Held>,
     renewal: u64,
-    /// What waiters of this claim look at, and not of a later one of the same effect.
-    working: watch::Receiver<()>,
-    /// Dropping it wakes those who wait.
-    _done: watch::Sender<()>,
+    /// Tells those who wait.
+    pub(crate) speaker: Speaker,
 }
 
 impl Drop for Holding {
     fn drop(&mut self) {
         self.core.background.stop_renewing(self.renewal);
-        let mut working = self.core.working();
-        if working.get(self.held.id()).is_some_and(|current| current.same_channel(&self.working)) {
-            working.remove(self.held.id());
+        let record = self.held.record();
+        if record.state == State::Released {
+            self.speaker.tell(News::Released(record));
         }
-        drop(working);
         self.core.held.down();
     }
 }

@@ -3,16 +3,18 @@
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use super::{
+    callers::{News, Speaker},
     claimed::Claimed,
     core::{Claiming, Phase},
     erased::{Body, CallEnd, CallError, LookUpBody, PollBody},
     held::{Held, millis},
-    identified::Identified,
+    identified::{Identified, Readable},
+    known::{Asked, Known},
     progress::Progress,
     recovery::Unattended,
     scope::Scope,
     settings::Settings,
-    wait::{POLL_MIN, Waited},
+    wait::{Heard, POLL_MIN, Waited},
     work::Work,
 };
 use crate::{
@@ -23,7 +25,7 @@ use crate::{
     ledger::{
         Claim, ClaimRequest, EffectRecord, LedgerError, Payload, Task,
         identities::Identities,
-        record::{AttemptToken, OutcomeKind},
+        record::{AttemptToken, LedgerTime, OutcomeKind},
     },
     telemetry,
 };
@@ -34,8 +36,8 @@ pub(crate) struct Call {
     pub(crate) settings: Arc<Settings>,
     pub(crate) id: EffectId,
     identities: Identities,
-    readable: Option<String>,
-    pub(crate) fingerprints: Vec<ArgumentDigest>,
+    readable: Readable,
+    pub(crate) fingerprints: Arc<[ArgumentDigest]>,
     pub(crate) body: Body,
     pub(crate) look_up: Option<LookUpBody>,
     pub(crate) poll: Option<PollBody>,
@@ -64,7 +66,7 @@ impl Call {
             id,
             identities,
             readable,
-            fingerprints,
+            fingerprints: fingerprints.into(),
             body,
             look_up,
             poll,
@@ -81,34 +83,59 @@ impl Call {
         self.started = Moment::now();
         telemetry::call_identified(&self.id);
         let end = self.claim_and_perform().await;
-        let (result, replayed) = match &end {
-            CallEnd::Success { replayed, .. } => (Cow::Borrowed("completed"), *replayed),
-            CallEnd::Refusal { replayed, .. } => (Cow::Borrowed("refused"), *replayed),
-            CallEnd::Error(error) => (Cow::Owned(format!("{:?}", error.kind)), false),
-        };
-        telemetry::call_ended(&result, replayed);
+        tell(&end);
         end
+    }
+
+    /// The end of the call by an outcome that is kept in memory, in the current span as any other.
+    pub(crate) fn end_from_cache(&self) -> Option<CallEnd> {
+        let core = &self.scope.core;
+        let known = core.outcomes.find(&self.id)?;
+        let end = self.end_by(&known).filter(|_| core.phase() == Phase::Open)?;
+        telemetry::call_identified(&self.id);
+        tell(&end);
+        Some(end)
     }
 
     async fn claim_and_perform(&self) -> CallEnd {
         let core = &self.scope.core;
         let mut poll = POLL_MIN;
+        let mut speaker: Option<Speaker> = None;
         loop {
+            if speaker.is_none() {
+                match self.listen(&mut poll).await {
+                    Heard::Ask(asking) => speaker = Some(asking),
+                    Heard::AskApart => {}
+                    Heard::Ended(end) => return *end,
+                }
+            }
             // Counted before the phase is looked at: a drain sees the claim, or the claim sees the drain.
             let claiming = core.claiming();
             if core.phase() != Phase::Open || self.is_caller_gone() {
                 return CallError::new(ErrorKind::Draining).into();
             }
             let request = self.request();
-            let sent = Moment::now();
+            let asked = core.outcomes.asked();
             let claim = match core.ledger.claim(&request).await {
                 Ok(claim) => claim,
-                Err(error) => return self.not_started(request, error),
+                Err(error) => {
+                    tell_others(speaker, News::Nothing);
+                    return self.not_started(request, error);
+                }
             };
             match claim {
-                Claim::Won { record, task } => return self.won(record, task, sent, claiming).await,
+                Claim::Won { record, task } => {
+                    return self.won(record, task, asked.at, (claiming, speaker)).await;
+                }
+                Claim::Settled { record, now } => {
+                    let end = stored(&record, true);
+                    let known = self.learned(record, now, asked);
+                    tell_others(speaker, News::Settled(known));
+                    return end;
+                }
                 Claim::Accepted { delay_ms, .. } if self.may_poll_after(delay_ms) => {
                     drop(claiming);
+                    tell_others(speaker.take(), News::Nothing);
                     if !self.waited(Duration::from_millis(delay_ms.unsigned_abs())).await {
                         return self.lost(claim);
                     }
@@ -116,14 +143,24 @@ impl Call {
                 Claim::InFlight { lease_remaining_ms } => {
                     drop(claiming);
                     let lease_remaining = Duration::from_millis(lease_remaining_ms.unsigned_abs());
-                    match self.wait_for_winner(lease_remaining, &mut poll).await {
+                    match self.wait_for_winner(lease_remaining, &mut poll, speaker.as_ref()).await {
                         Waited::Moved => {}
                         Waited::Ended(end) => return *end,
                     }
                 }
-                lost => return self.lost(lost),
+                lost => {
+                    tell_others(speaker, News::Nothing);
+                    return self.lost(lost);
+                }
             }
         }
+    }
+
+    /// Keeps an outcome in memory, where outcomes are kept.
+    pub(crate) fn learned(&self, record: Arc<EffectRecord>, now: LedgerTime, asked: Asked) -> Arc<Known> {
+        let known = Arc::new(Known::new(record, now, asked, self.scope.place.run.as_ref()));
+        self.scope.core.outcomes.keep(&self.id, &known);
+        known
     }
 
     /// Works on a claim that was won, to the end of the call.
@@ -132,7 +169,7 @@ impl Call {
         record: Arc<EffectRecord>,
         task: Task,
         sent: Moment,
-        claiming: Claiming,
+        claiming: (Claiming, Option<Speaker>),
     ) -> CallEnd {
         let claimed = Claimed::new(self, self.held(record, sent), sent);
         drop(claiming);
@@ -152,10 +189,10 @@ impl Call {
             keying: descriptor.keying,
             key_version: descriptor.version,
             identities: self.identities.clone(),
-            readable: self.readable.clone(),
+            readable: self.readable.text(),
             provider: descriptor.provider.map(|provider| provider.name.to_owned()),
             provider_key: settings.key_form.derive(&self.id, self.scope.core.provider_key_secret.as_deref()),
-            fingerprints: self.fingerprints.clone(),
+            fingerprints: self.fingerprints.to_vec(),
             input: self.input.clone(),
             class: settings.class,
             can_perform: self.can_perform(),
@@ -191,15 +228,10 @@ impl Call {
     /// The end of a call that did not win its claim.
     pub(crate) fn lost(&self, claim: Claim) -> CallEnd {
         match claim {
-            Claim::Settled(record) => stored(&record, true),
+            Claim::Settled { record, .. } => stored(&record, true),
             Claim::SchemaAmbiguous => CallError::new(ErrorKind::SchemaAmbiguous).into(),
             Claim::Expired => CallError::new(ErrorKind::Expired).called(ProviderCalled::No).into(),
-            Claim::Mismatch { arguments } => {
-                let names = arguments.join("`, `");
-                CallError::new(ErrorKind::Mismatch)
-                    .detail(format!("these arguments differ: `{names}`"))
-                    .into()
-            }
+            Claim::Mismatch { arguments } => mismatch(&arguments).into(),
             Claim::Escaped(record) => escaped(&record).into(),
             Claim::Released(_) => CallError::new(ErrorKind::RetryLater)
                 .retry_after(Some(Duration::ZERO))
@@ -220,6 +252,29 @@ impl Call {
             }
         }
     }
+}
+
+/// The last word of a call that asked for others too.
+fn tell_others(speaker: Option<Speaker>, news: News) {
+    if let Some(speaker) = speaker {
+        speaker.tell(news);
+    }
+}
+
+/// How the call ended, in the current span.
+fn tell(end: &CallEnd) {
+    let (result, replayed) = match end {
+        CallEnd::Success { replayed, .. } => (Cow::Borrowed("completed"), *replayed),
+        CallEnd::Refusal { replayed, .. } => (Cow::Borrowed("refused"), *replayed),
+        CallEnd::Error(error) => (Cow::Owned(format!("{:?}", error.kind)), false),
+    };
+    telemetry::call_ended(&result, replayed);
+}
+
+/// What is said where the same identity was asked for with other arguments.
+pub(crate) fn mismatch(arguments: &[String]) -> CallError {
+    let names = arguments.join("`, `");
+    CallError::new(ErrorKind::Mismatch).detail(format!("these arguments differ: `{names}`"))
 }
 
 /// The answer that is stored.

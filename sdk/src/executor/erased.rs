@@ -149,6 +149,11 @@ pub(crate) fn has_secret(body: &OutcomeBody) -> bool {
     matches!(body, OutcomeBody::Payload(payload) if payload.codec == SECRET_CODEC)
 }
 
+/// Whether it is a value that this program reads as it is, without a secret in it.
+pub(crate) fn is_plain(body: &OutcomeBody) -> bool {
+    matches!(body, OutcomeBody::Payload(payload) if payload.codec == CODEC)
+}
+
 /// What is stored of a value with a secret in it where nothing seals it.
 pub(crate) fn withheld() -> OutcomeBody {
     OutcomeBody::Payload(Payload { codec: WITHHELD_CODEC.to_owned(), bytes: Vec::new() })

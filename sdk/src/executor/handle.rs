@@ -72,7 +72,8 @@ impl Executor {
     /// Forgets what is stored of one completed effect before its time, for a privacy job: its value, its evidence, its stored input
     /// and its readable key. What is left is a tombstone, so that later calls get
     /// [`Expired`](crate::ErrorKind::Expired) and perform nothing, and a line in the audit of who did it and why, neither of which
-    /// should name the person concerned. Any of the effect's identities finds it.
+    /// should name the person concerned. Any of the effect's identities finds it. Another process that keeps outcomes in an
+    /// [`OutcomeCache`](crate::OutcomeCache) may answer by it for as long as it keeps one.
     ///
     /// # Errors
     /// [`LedgerError`]; call again, which is safe.
@@ -80,6 +81,12 @@ impl Executor {
     /// # Cancel safety
     /// Dropped before it resolves, it may or may not have forgotten; calling again tells.
     pub async fn forget(&self, id: &EffectId, by: &By) -> Result<Forgot, LedgerError> {
+        let own = match self.core.outcomes.are_kept() {
+            // Outcomes are kept under their effects' own identities.
+            true => self.core.ledger.read(id).await?.map(|history| history.effect.id),
+            false => None,
+        };
+        let _overruling = self.core.outcomes.overruling(own.unwrap_or_else(|| id.clone()));
         self.core.ledger.forget(id, by).await
     }
 

@@ -10,27 +10,47 @@ use crate::{
 pub(crate) struct Identified {
     pub(crate) id: EffectId,
     pub(crate) identities: Identities,
-    /// What an operator reads beside the hash.
-    pub(crate) readable: Option<String>,
+    pub(crate) readable: Readable,
+}
+
+/// What an operator reads beside the hash: written out for a claim only.
+pub(crate) enum Readable {
+    /// There is no key.
+    Absent,
+    /// The fields of this version of a key.
+    Of(KeyFields, u32),
+    /// As it is stored.
+    Stored(Option<String>),
+}
+
+impl Readable {
+    pub(crate) fn text(&self) -> Option<String> {
+        match self {
+            Self::Absent => None,
+            Self::Of(key, version) => Some(key.readable_at(*version)),
+            Self::Stored(text) => text.clone(),
+        }
+    }
 }
 
 impl Identified {
     /// By the key's fields of the descriptor's version; earlier versions with other fields are derived too.
-    pub(crate) fn by_key(tenant: &Tenant, descriptor: &Descriptor, key: &KeyFields) -> Self {
+    pub(crate) fn by_key(tenant: &Tenant, descriptor: &Descriptor, key: KeyFields) -> Self {
         let Descriptor { operation, version, .. } = *descriptor;
-        let at = |version| business_identity(tenant, operation, version, key);
+        let at = |version| business_identity(tenant, operation, version, &key);
         let mut identities = Identities::default();
         if key.has_versions() {
             identities.further =
                 (1..version).rev().map(|version| Further { id: at(version), key_version: version }).collect();
             identities.key_fields = key.names_at(version).map(str::to_owned).collect();
         }
-        Self { id: at(version), identities, readable: Some(key.readable_at(version)) }
+        let id = at(version);
+        Self { id, identities, readable: Readable::Of(key, version) }
     }
 }
 
 impl From<EffectId> for Identified {
     fn from(id: EffectId) -> Self {
-        Self { id, identities: Identities::default(), readable: None }
+        Self { id, identities: Identities::default(), readable: Readable::Absent }
     }
 }

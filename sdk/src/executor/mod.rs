@@ -5,6 +5,7 @@ mod attempt;
 mod background;
 mod builder;
 mod call;
+mod callers;
 mod claimed;
 mod commit;
 mod core;
@@ -14,8 +15,10 @@ mod erased;
 mod handle;
 mod held;
 mod identified;
+mod known;
 mod listing;
 mod look_up;
+mod outcomes;
 mod perform;
 mod poll;
 mod progress;
@@ -43,6 +46,7 @@ pub use self::{
     builder::ExecutorBuilder,
     handle::{Drained, Executor},
     listing::{Census, Listing},
+    outcomes::OutcomeCache,
     receipt::Receipt,
     recovery::{Recovery, RecoveryReport},
     resolve::{Resolution, ResolveError, ResolveErrorKind},

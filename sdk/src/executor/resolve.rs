@@ -289,6 +289,7 @@ impl Executor {
             by: by.clone(),
             action,
         };
+        let _overruling = self.core.outcomes.overruling(record.id.clone());
         let mut tries = 1;
         let reply = loop {
             match self.core.ledger.resolve(&request).await {

@@ -3,10 +3,12 @@
 #[cfg(effectual_mutations)]
 use super::erased::CallEnd;
 use super::{
+    callers::News,
     claimed::{Claimed, Lost},
     drive::stored,
     erased::{CallError, has_secret, withheld},
     held::millis,
+    known::Asked,
     perform::Next,
 };
 use crate::{
@@ -69,8 +71,9 @@ impl Claimed<'_> {
             self.leave_to_last_writes(&change);
             return Ok(Next::Over(CallEnd::Success { body: body.clone(), replayed: false }));
         }
+        let asked = self.call.scope.core.outcomes.asked();
         self.write(&change).await?;
-        Ok(self.settled(kept_back))
+        Ok(self.settled(kept_back, asked))
     }
 
     /// What is stored of a value, and the value itself where that is not it: a secret that nothing seals.
@@ -82,9 +85,14 @@ impl Claimed<'_> {
     }
 
     /// The end of the call whose outcome is stored: with that, or with the value that was kept back from it.
-    pub(super) fn settled(&self, kept_back: Option<OutcomeBody>) -> Next {
+    pub(super) fn settled(&self, kept_back: Option<OutcomeBody>, asked: Asked) -> Next {
         self.over();
-        let end = stored(&self.record(), false);
+        let record = self.record();
+        let end = stored(&record, false);
+        if let Some(settled_at) = record.outcome.as_ref().map(|outcome| outcome.settled_at) {
+            let known = self.call.learned(record, settled_at, asked);
+            self.holding.speaker.tell(News::Settled(known));
+        }
         Next::Over(match kept_back {
             Some(value) => end.with_body(value),
             None => end,

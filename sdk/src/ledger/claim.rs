@@ -1,7 +1,10 @@
 //! The claim: the one function through which every path wins the right to perform an effect.
 
+pub(crate) mod answered;
+
 use std::sync::Arc;
 
+use self::answered::Answered;
 use super::{
     identities::Identities,
     record::{
@@ -11,7 +14,7 @@ use super::{
 };
 use crate::{
     descriptor::{Keying, RecoveryClass},
-    identity::{ArgumentDigest, EffectId, mismatches},
+    identity::{ArgumentDigest, EffectId},
 };
 
 /// What a caller asks for when it wants to perform an effect.
@@ -84,7 +87,12 @@ pub enum Claim {
         task: Task,
     },
     /// The outcome is stored.
-    Settled(Arc<EffectRecord>),
+    Settled {
+        /// The row.
+        record: Arc<EffectRecord>,
+        /// The ledger's clock when it answered: what is left of the outcome's retention counts from here.
+        now: LedgerTime,
+    },
     /// The outcome is past its retention.
     Expired,
     /// A record under an earlier identity may be the same effect and cannot prove it. Nothing was stored.
@@ -133,18 +141,14 @@ pub fn judge(current: Option<&EffectRecord>, request: &ClaimRequest, now: Ledger
         };
         return Transition::read(Claim::Won { record: Arc::new(record.clone()), task });
     }
-    let differing = mismatches(&record.fingerprints, &request.fingerprints);
-    if rule!(MismatchBeforeState) && !differing.is_empty() {
-        return Transition::read(Claim::Mismatch { arguments: differing });
+    match answered::judge(record, &request.fingerprints, now) {
+        Some(Answered::Mismatch { arguments }) => Transition::read(Claim::Mismatch { arguments }),
+        Some(Answered::Expired) => Transition::read(Claim::Expired).with_touch(),
+        Some(Answered::Settled) => {
+            Transition::read(Claim::Settled { record: Arc::new(record.clone()), now }).with_touch()
+        }
+        None => judge_unsettled(record, request, now),
     }
-    if rule!(CompletedIsNotClaimed)
-        && let Some(outcome) = &record.outcome
-    {
-        let claim =
-            if outcome.is_expired(now) { Claim::Expired } else { Claim::Settled(Arc::new(record.clone())) };
-        return Transition::read(claim).with_touch();
-    }
-    judge_unsettled(record, request, now)
 }
 
 fn judge_unsettled(record: &EffectRecord, request: &ClaimRequest, now: LedgerTime) -> Transition<Claim> {
@@ -362,20 +366,5 @@ impl EffectRecord {
     /// The row for the next write.
     pub(crate) fn next(&self) -> Self {
         Self { revision: self.revision + 1, ..self.clone() }
-    }
-}
-
-impl super::record::StoredOutcome {
-    /// Whether the outcome is past its retention, swept or not.
-    #[must_use]
-    pub fn is_expired(&self, now: LedgerTime) -> bool {
-        self.retain_until <= now || self.is_forgotten()
-    }
-
-    /// Whether its content is gone: what is left of the effect is a tombstone.
-    #[must_use]
-    pub fn is_forgotten(&self) -> bool {
-        use super::record::{AbsentReason, OutcomeBody};
-        self.body == OutcomeBody::Absent(AbsentReason::Expired)
     }
 }

@@ -20,7 +20,9 @@ use super::{
     store::{Counts, Store},
     watch::{Ended, Seen, Watch, at_the_end},
 };
-use crate::{ErrorKind, Executor, Receipt, clock, environment::simulated::enter, retry::RetryPolicy};
+use crate::{
+    ErrorKind, Executor, OutcomeCache, Receipt, clock, environment::simulated::enter, retry::RetryPolicy,
+};
 
 pub(super) const ATTEMPT_TIMEOUT: Duration = Duration::from_millis(200);
 pub(super) const MARGIN: Duration = Duration::from_millis(100);
@@ -36,6 +38,8 @@ pub(super) struct World {
     pub(super) books: Books,
     pub(super) watch: Watch,
     pub(super) plan: Plan,
+    /// Whether executors keep outcomes in memory.
+    caches: bool,
     /// From now on nothing goes wrong any more.
     healed: AtomicBool,
     ended: AtomicBool,
@@ -68,6 +72,7 @@ pub(super) fn run(seed: u64) -> Result<Ran, String> {
         books: Books::default(),
         watch: Watch::default(),
         plan,
+        caches: seed.is_multiple_of(3),
         healed: AtomicBool::new(false),
         ended: AtomicBool::new(false),
         seats,
@@ -146,6 +151,7 @@ impl World {
             .retry(retry)
             .recovery(crate::Recovery::off())
             .provider(Asked(self.clone()));
+        let builder = if self.caches { builder.outcome_cache(OutcomeCache::new()) } else { builder };
         let executor = enter(self.scheduler.machine(node), || builder.build());
         let executor = executor.expect("a valid set-up");
         *self.seat(&self.seats[number]) = Seat { node, executor: Some(executor) };

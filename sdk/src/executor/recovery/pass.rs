@@ -88,7 +88,7 @@ impl Pass<'_> {
         self.report.due += 1;
         let record = unsettled.effect.clone();
         // Its body may live on although its lease has ended; another attempt beside it is not for this process.
-        if self.core.working_on(&record.id).is_some() {
+        if self.core.callers.here(&record.id).is_some() {
             self.report.lost += 1;
             return Ok(());
         }

@@ -12,7 +12,7 @@ use crate::{
         drive::Call,
         durable::{Recoverable, Stored, Unreadable},
         erased::CallEnd,
-        identified::Identified,
+        identified::{Identified, Readable},
         scope::Scope,
         work::Work,
     },
@@ -69,8 +69,11 @@ pub(super) async fn prepare(
     }
     let mut scope = Scope::new(core.clone(), record.id.tenant().clone());
     scope.place = record.place.clone();
-    let identified =
-        Identified { id: record.id.clone(), identities: Identities::default(), readable: record.readable };
+    let identified = Identified {
+        id: record.id.clone(),
+        identities: Identities::default(),
+        readable: Readable::Stored(record.readable),
+    };
     let mut call = Call::new(scope, settings, identified, record.fingerprints, work, None);
     let recovery = &core.recoveries.settings;
     call.unattended =
@@ -90,7 +93,7 @@ impl Call {
         }
         let (request, sent) = (self.request(), Moment::now());
         match core.ledger.claim(&request).await {
-            Ok(Claim::Won { record, task }) => came(&self.won(record, task, sent, claiming).await),
+            Ok(Claim::Won { record, task }) => came(&self.won(record, task, sent, (claiming, None)).await),
             Ok(Claim::Escaped(_)) => Came::Escaped,
             Ok(Claim::Released(_)) => Came::Released,
             Ok(_) => Came::Lost,

@@ -92,7 +92,7 @@ impl Ledger for Sealed {
                 self.inner.claim(&ClaimRequest { input: Some(input), ..request.clone() }).await?
             }
         };
-        if let Claim::Settled(record) = &mut claim {
+        if let Claim::Settled { record, .. } = &mut claim {
             self.seals.open_record(Arc::make_mut(record));
         }
         Ok(claim)

@@ -211,7 +211,7 @@ pub(super) fn record_in(reply: &mut Reply) -> Option<&mut EffectRecord> {
     match reply {
         Reply::Claim(
             Claim::Won { record, .. }
-            | Claim::Settled(record)
+            | Claim::Settled { record, .. }
             | Claim::Escaped(record)
             | Claim::Released(record),
         ) => Some(Arc::make_mut(record)),

@@ -76,7 +76,9 @@ pub async fn a_stored_outcome_is_replayed(ledger: &dyn Ledger) {
     let settled = super::support::apply(ledger, &record, &success(b"42")).await;
     assert_eq!(settled.state, State::Completed);
     for caller in [again(&request), ClaimRequest { place: place(), ..again(&request) }, request] {
-        let Claim::Settled(replay) = claim(ledger, &caller).await else { panic!("the outcome is stored") };
+        let Claim::Settled { record: replay, .. } = claim(ledger, &caller).await else {
+            panic!("the outcome is stored")
+        };
         assert_eq!(*replay, settled);
         assert_eq!(history(ledger, &caller.id).await.effect, settled);
     }

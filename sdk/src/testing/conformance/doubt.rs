@@ -90,5 +90,5 @@ pub async fn a_success_ends_a_doubt(ledger: &dyn Ledger) {
     let (request, _, second) = second_attempt(ledger).await;
     let settled = apply(ledger, &second, &success(b"1")).await;
     assert_eq!((settled.state, settled.doubt), (State::Completed, None));
-    assert!(matches!(claim(ledger, &again(&request)).await, Claim::Settled(_)));
+    assert!(matches!(claim(ledger, &again(&request)).await, Claim::Settled { .. }));
 }

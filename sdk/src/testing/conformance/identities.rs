@@ -41,7 +41,9 @@ pub async fn a_raised_version_finds_an_earlier_record(ledger: &dyn Ledger) {
         &first,
         &ClaimRequest { identities: Identities::default(), ..again(&second) },
     ] {
-        let Claim::Settled(found) = claim(ledger, request).await else { panic!("it is stored") };
+        let Claim::Settled { record: found, .. } = claim(ledger, request).await else {
+            panic!("it is stored")
+        };
         assert_eq!((&found.id, &found.outcome), (&first.id, &settled.outcome));
         assert_eq!(found.provider_key, first.provider_key);
     }
@@ -55,7 +57,7 @@ pub async fn an_earlier_version_finds_a_later_claim(ledger: &dyn Ledger) {
     assert_eq!(won.id, second.id);
     let Claim::InFlight { .. } = claim(ledger, &first).await else { panic!("it is claimed") };
     apply(ledger, &won, &success(b"2")).await;
-    let Claim::Settled(found) = claim(ledger, &first).await else { panic!("it is stored") };
+    let Claim::Settled { record: found, .. } = claim(ledger, &first).await else { panic!("it is stored") };
     assert_eq!(found.id, second.id);
 }
 

@@ -72,6 +72,6 @@ pub async fn an_argument_that_one_side_lacks_proves_nothing(ledger: &dyn Ledger)
         [vec![], vec![argument("memo", 9)], vec![argument("amount", 1), argument("memo", 9)], vec![keyed]]
     {
         let other = ClaimRequest { fingerprints, ..again(&request) };
-        assert!(matches!(claim(ledger, &other).await, Claim::Settled(_)));
+        assert!(matches!(claim(ledger, &other).await, Claim::Settled { .. }));
     }
 }

@@ -91,6 +91,7 @@ rules! {
         a_settle_is_judged_by_fence_and_token_and_not_by_time,
         a_settle_after_a_label_still_counts,
         a_settle_finds_its_own_outcome,
+        a_replay_says_what_the_clock_is,
         any_bytes_come_back_as_they_were,
         an_absent_payload_keeps_its_reason,
         a_refusal_is_an_outcome,

@@ -85,7 +85,9 @@ pub async fn a_resolution_as_done_is_the_outcome(ledger: &dyn Ledger) {
         done.end.as_ref().map(|end| (end.verdict, end.key_taken)),
         Some((AttemptVerdict::Performed, true))
     );
-    let Claim::Settled(replay) = claim(ledger, &again(&request)).await else { panic!("it is stored") };
+    let Claim::Settled { record: replay, .. } = claim(ledger, &again(&request)).await else {
+        panic!("it is stored")
+    };
     let outcome = replay.outcome.clone().expect("an outcome");
     assert_eq!((outcome.kind, outcome.body), (OutcomeKind::Success, payload(b"\"re_1\"")));
     let audit = history(ledger, &request.id).await.audit;
@@ -102,7 +104,9 @@ pub async fn a_resolution_as_refused_is_the_outcome(ledger: &dyn Ledger) {
     let (request, _, escaped) = in_doubt(ledger).await;
     let refused = resolved(ledger, &ask(&escaped, refused())).await;
     assert_eq!(refused.end.map(|end| end.verdict), Some(AttemptVerdict::Refused));
-    let Claim::Settled(replay) = claim(ledger, &again(&request)).await else { panic!("it is stored") };
+    let Claim::Settled { record: replay, .. } = claim(ledger, &again(&request)).await else {
+        panic!("it is stored")
+    };
     let outcome = replay.outcome.clone().expect("an outcome");
     let OutcomeBody::Payload(reason) = outcome.body else { panic!("the reason is stored") };
     assert_eq!((outcome.kind, &*reason.codec), (OutcomeKind::Refusal, REASON_CODEC));
@@ -209,7 +213,7 @@ pub async fn an_accepted_effect_is_resolved(ledger: &dyn Ledger) {
         if resolved.state == State::Released {
             assert_eq!(won(ledger, next, Task::Perform).await.accepted, None);
         } else {
-            assert!(matches!(next, Claim::Settled(_)), "{next:?}");
+            assert!(matches!(next, Claim::Settled { .. }), "{next:?}");
         }
         assert!(history(ledger, &record.id).await.audit[0].before.accepted);
     }

@@ -97,7 +97,7 @@ pub async fn what_is_within_its_retention_is_kept(ledger: &dyn Ledger) {
             return;
         }
         assert_eq!(history(ledger, &request.id).await.effect, settled);
-        assert!(matches!(claim(ledger, &again(&request)).await, Claim::Settled(_)));
+        assert!(matches!(claim(ledger, &again(&request)).await, Claim::Settled { .. }));
     }
 }
 

@@ -28,7 +28,7 @@ pub async fn a_settle_after_a_label_still_counts(ledger: &dyn Ledger) {
     assert!(matches!(claim_after_lease(ledger, &again(&request)).await, Claim::Escaped(_)));
     let settled = apply(ledger, &record, &success(b"1")).await;
     assert_eq!((settled.state, settled.doubt), (State::Completed, None));
-    assert!(matches!(claim(ledger, &again(&request)).await, Claim::Settled(_)));
+    assert!(matches!(claim(ledger, &again(&request)).await, Claim::Settled { .. }));
 }
 
 /// A settle whose acknowledgement was lost is repeated and answered as the first, with the row as its owner last saw it
@@ -42,6 +42,21 @@ pub async fn a_settle_finds_its_own_outcome(ledger: &dyn Ledger) {
     assert!(history(ledger, &record.id).await.evidence.is_empty(), "it is not evidence against itself");
 }
 
+/// An answer says what the ledger's clock is, so that its caller knows how long the outcome is kept.
+pub async fn a_replay_says_what_the_clock_is(ledger: &dyn Ledger) {
+    let request = request();
+    let settled = apply(ledger, &win(ledger, &request).await, &success(b"1")).await;
+    let settled_at = settled.outcome.map_or(i64::MAX, |outcome| outcome.settled_at);
+    let mut earlier = settled_at;
+    for _ in 0..2 {
+        let Claim::Settled { now, .. } = claim(ledger, &again(&request)).await else {
+            panic!("it is stored")
+        };
+        assert!(now >= earlier && now - settled_at < LONG_MS, "settled at {settled_at}, and it is {now}");
+        earlier = now;
+    }
+}
+
 /// A payload is bytes: empty, with NUL, not UTF-8, a mebibyte.
 pub async fn any_bytes_come_back_as_they_were(ledger: &dyn Ledger) {
     let every: Vec<u8> = (0..=u8::MAX).collect();
@@ -50,7 +65,9 @@ pub async fn any_bytes_come_back_as_they_were(ledger: &dyn Ledger) {
         let request = request();
         let record = win(ledger, &request).await;
         apply(ledger, &record, &success(&bytes)).await;
-        let Claim::Settled(replay) = claim(ledger, &again(&request)).await else { panic!("it is stored") };
+        let Claim::Settled { record: replay, .. } = claim(ledger, &again(&request)).await else {
+            panic!("it is stored")
+        };
         let body = replay.outcome.clone().map(|outcome| outcome.body);
         // Not `assert_eq`, which would print a mebibyte.
         assert!(body == Some(payload(&bytes)), "{} bytes come back", bytes.len());
@@ -64,7 +81,9 @@ pub async fn an_absent_payload_keeps_its_reason(ledger: &dyn Ledger) {
         let record = win(ledger, &request).await;
         let change = settle(OutcomeKind::Success, OutcomeBody::Absent(reason), false, LONG_MS);
         apply(ledger, &record, &change).await;
-        let Claim::Settled(replay) = claim(ledger, &again(&request)).await else { panic!("it is stored") };
+        let Claim::Settled { record: replay, .. } = claim(ledger, &again(&request)).await else {
+            panic!("it is stored")
+        };
         assert_eq!(replay.outcome.clone().map(|outcome| outcome.body), Some(OutcomeBody::Absent(reason)));
     }
     let request = request();
@@ -83,7 +102,9 @@ pub async fn a_refusal_is_an_outcome(ledger: &dyn Ledger) {
     };
     let change = Change::Settle { ended, kind, body, provider_replay: true, conclusive, retain_ms };
     apply(ledger, &record, &change).await;
-    let Claim::Settled(replay) = claim(ledger, &again(&request)).await else { panic!("it is stored") };
+    let Claim::Settled { record: replay, .. } = claim(ledger, &again(&request)).await else {
+        panic!("it is stored")
+    };
     let outcome = replay.outcome.clone().expect("an outcome");
     assert_eq!((outcome.kind, outcome.provider_replay), (OutcomeKind::Refusal, true));
     assert_eq!(replay.end.as_ref().map(|end| end.verdict), Some(AttemptVerdict::Refused));
@@ -115,5 +136,5 @@ pub async fn an_outcome_may_be_kept_for_ever(ledger: &dyn Ledger) {
     let record = win(ledger, &request).await;
     let settled = apply(ledger, &record, &settle(OutcomeKind::Success, payload(b"1"), false, i64::MAX)).await;
     assert_eq!(settled.outcome.map(|outcome| outcome.retain_until), Some(i64::MAX));
-    assert!(matches!(claim(ledger, &again(&request)).await, Claim::Settled(_)));
+    assert!(matches!(claim(ledger, &again(&request)).await, Claim::Settled { .. }));
 }

@@ -128,7 +128,9 @@ pub async fn two_successes_are_marked(ledger: &dyn Ledger) {
     let settled = apply(ledger, &second, &success(b"2")).await;
     assert!(!settled.double_suspected);
     stale(ledger, &Owner::of(&first), &success(b"1")).await;
-    let Claim::Settled(replay) = claim(ledger, &again(&request)).await else { panic!("it is stored") };
+    let Claim::Settled { record: replay, .. } = claim(ledger, &again(&request)).await else {
+        panic!("it is stored")
+    };
     assert!(replay.double_suspected);
     assert_eq!(replay.outcome, settled.outcome, "the outcome stays the second attempt's");
 

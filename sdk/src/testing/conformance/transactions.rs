@@ -98,7 +98,7 @@ pub async fn a_settle_in_a_transaction_is_the_outcome(ledger: &dyn Ledger) {
     let end = transaction.settle(&Owner::of(&record), &success(b"1")).await;
     let TransactionEnd::Committed(settled) = end else { panic!("expected to be committed, got {end:?}") };
     assert_eq!(history(ledger, &record.id).await.effect, *settled, "the row is the one that was told of");
-    assert!(matches!(claim(ledger, &again(&request)).await, Claim::Settled(_)));
+    assert!(matches!(claim(ledger, &again(&request)).await, Claim::Settled { .. }));
     // Repeated after a lost acknowledgement.
     let end = begin(ledger).await.expect("a transaction").settle(&Owner::of(&record), &success(b"1")).await;
     assert!(matches!(end, TransactionEnd::Committed(again) if again.outcome == settled.outcome));
