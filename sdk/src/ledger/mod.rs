@@ -52,6 +52,8 @@ pub use self::{
     transaction::{EffectTransaction, TransactionEnd, TransactionalLedger, Transactions},
     unsettled::{Unsettled, UnsettledCursor, UnsettledPage, UnsettledQuery},
 };
+#[cfg(any(test, feature = "sqlite", feature = "postgres"))]
+pub use self::writer::WhenFull;
 use crate::identity::{EffectId, RunId};
 
 /// What a ledger owes.
