@@ -6,6 +6,8 @@ mod attached;
 mod classes;
 #[path = "executor/config.rs"]
 mod config;
+#[path = "executor/crowds.rs"]
+mod crowds;
 #[path = "executor/doubt.rs"]
 mod doubt;
 #[path = "executor/drain.rs"]

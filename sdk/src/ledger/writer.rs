@@ -121,16 +121,44 @@ fn closed() -> LedgerError {
 
 /// Serves the queue until every [`Queue`] is dropped.
 pub(crate) async fn serve(intake: &Intake, io: &mut dyn LedgerIo) {
-    while let Some(batch) = intake.next_batch().await {
-        // Its room is free again.
+    let mut done = Done::default();
+    loop {
+        // Where more is waiting, the database gets it first, and the last batch is answered while it works.
+        let batch = match intake.batch_at_once() {
+            Some(batch) => batch,
+            None => {
+                std::mem::take(&mut done).answer();
+                match intake.next_batch().await {
+                    Some(batch) => batch,
+                    None => return,
+                }
+            }
+        };
+        // A claim's room is free again.
         let (commands, replies): (Vec<_>, Vec<_>) =
             batch.into_iter().map(|Waiting { command, reply, _room }| (command, reply)).unzip();
-        let answers = io.apply(&commands).await;
+        let last = std::mem::take(&mut done);
+        let (answers, ()) = tokio::join!(io.apply(&commands), async { last.answer() });
         debug_assert_eq!(answers.len(), replies.len(), "a batch is answered whole");
-        for (reply, answer) in replies.into_iter().zip(answers) {
+        done = Done { commands, replies, answers };
+    }
+}
+
+/// A batch that is stored and not answered yet.
+#[derive(Default)]
+struct Done {
+    commands: Vec<Command>,
+    replies: Vec<oneshot::Sender<Result<Reply, LedgerError>>>,
+    answers: Vec<Result<Reply, LedgerError>>,
+}
+
+impl Done {
+    fn answer(self) {
+        for (reply, answer) in self.replies.into_iter().zip(self.answers) {
             // A caller that went away has no use for the answer; what was stored stands.
             drop(reply.send(answer));
         }
+        drop(self.commands);
     }
 }
 

@@ -25,12 +25,15 @@ const SETTLED: &str = "lease_until, first_send_at, ended_at, verdict, send_diges
 /// What a renewal changes. The order is that of [`bind_renewal`](super::shape::bind_renewal).
 const RENEWED: &str = "lease_until, revision";
 
-/// What the compare of a compare-and-set looks at. The order is that of [`bind_seen`](super::row::bind_seen).
-const SEEN: &str = "seen_digest, seen_revision, seen_state, seen_fence";
+/// What the compare of a compare-and-set looks at, beside the state. The order is that of
+/// [`bind_seen`](super::row::bind_seen).
+const SEEN: &str = "seen_digest, seen_revision, seen_fence";
 
-/// The compare of a compare-and-set, beside the identity.
-const COMPARED: &str =
-    " AND e.revision = v.seen_revision AND e.state = v.seen_state AND e.fence = v.seen_fence";
+/// The same, with a state that is not always the same.
+const SEEN_STATE: &str = "seen_digest, seen_revision, seen_fence, seen_state";
+
+/// The compare of a compare-and-set, beside the identity and the state.
+const COMPARED: &str = " AND e.revision = v.seen_revision AND e.fence = v.seen_fence AND e.state = ";
 
 /// The columns of an attempt, in the row's order and in the history's.
 pub(super) const ATTEMPT: &str = "attempt, fence, token, class, run, node, invocation, started_at, lease_until, \
@@ -44,8 +47,8 @@ pub(super) struct Statements {
     pub(super) read: Sized,
     /// The columns of a first claim, stored where the digest was absent.
     pub(super) claim: Sized,
-    /// Compared and changed columns, stored where the row was still the judged one: of a settle, of a renewal, of any
-    /// change.
+    /// Compared and changed columns, stored where the row was still the judged one: of the settle of a claim, of its
+    /// renewal, of any change.
     pub(super) settle: Sized,
     pub(super) renew: Sized,
     pub(super) update: Sized,
@@ -77,22 +80,22 @@ impl Statements {
                      ON CONFLICT (digest) DO NOTHING"
                 )
             }),
-            settle: update("state = 'completed', ", SETTLED),
-            renew: update("", RENEWED),
-            update: update("", CURRENT),
+            settle: update(SEEN, "'claimed'", "state = 'completed', ", SETTLED),
+            renew: update(SEEN, "'claimed'", "", RENEWED),
+            update: update(SEEN_STATE, "v.seen_state", "", CURRENT),
         }
     }
 }
 
-/// Changes `columns`, and what is the `same` for all, in rows that are still the judged ones.
-fn update(same: &'static str, columns: &'static str) -> Sized {
+/// Changes `columns`, and what is the `same` for all, in rows that are still the judged ones: those `seen`, in `state`.
+fn update(seen: &'static str, state: &str, same: &str, columns: &'static str) -> Sized {
     let set: Vec<_> = names(columns).map(|name| format!("{name} = v.{name}")).collect();
     let set = format!("{same}{}", set.join(", "));
-    let compared = if rule!(StoreCompares) { COMPARED } else { "" };
+    let compared = if rule!(StoreCompares) { format!("{COMPARED}{state}") } else { String::new() };
     // The `+` keeps the planner from turning a large batch round: from reading the whole table for it.
-    Sized::new(count(SEEN) + count(columns), move |values| {
+    Sized::new(count(seen) + count(columns), move |values| {
         format!(
-            "WITH v ({SEEN}, {columns}) AS (VALUES {values})
+            "WITH v ({seen}, {columns}) AS (VALUES {values})
              UPDATE effectual_effects AS e SET {set} FROM v WHERE e.digest = +v.seen_digest{compared}"
         )
     })

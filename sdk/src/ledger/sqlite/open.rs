@@ -17,8 +17,9 @@ use crate::{
 /// Between two tries where SQLite itself does not wait: while the journal mode changes, or a log is recovered.
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
-/// The writer looks whether it needs the lock at all before it waits for it, which no statement of SQLite's does.
-const WRITER_WAITS: &str = "PRAGMA busy_timeout = 0";
+/// The writer looks whether it needs the lock at all before it waits for it, which no statement of SQLite's does. What a
+/// statement of many rows keeps in case it fails stays in memory, and so do 16 MiB of pages.
+const WRITER: &str = "PRAGMA busy_timeout = 0; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384";
 
 /// What the file system has under the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,8 +43,8 @@ pub(super) async fn open(settings: &Settings) -> Result<SqliteConnection, Ledger
 
 async fn try_open_writer(settings: &Settings) -> Result<SqliteConnection, Failure> {
     let mut conn = try_open(settings).await?;
-    let waits = sqlx::raw_sql(WRITER_WAITS).execute(&mut conn).await;
-    waits.map_err(|error| Failure::of("opening", &settings.path, &error))?;
+    let set = sqlx::raw_sql(WRITER).execute(&mut conn).await;
+    set.map_err(|error| Failure::of("opening", &settings.path, &error))?;
     Ok(conn)
 }
 

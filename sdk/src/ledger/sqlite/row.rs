@@ -236,9 +236,9 @@ pub(super) fn bind_input<'q>(query: Bound<'q>, input: Option<&'q Payload>) -> Bo
     query.bind(input.map(|input| &input.bytes[..])).bind(input.map(|input| input.codec.as_str()))
 }
 
-/// Binds what a compare-and-set compares.
+/// Binds what a compare-and-set compares, beside the state.
 pub(super) fn bind_seen<'q>(query: Bound<'q>, record: &'q EffectRecord, seen: &Seen) -> Bound<'q> {
-    query.bind(&record.id.digest()[..]).bind(seen.revision).bind(seen.state.as_str()).bind(seen.fence)
+    query.bind(&record.id.digest()[..]).bind(seen.revision).bind(seen.fence)
 }
 
 /// Binds what is written with every change.

@@ -33,10 +33,10 @@ impl Shape {
     }
 }
 
-/// Whether the two differ in nothing but the lease.
+/// Whether the two are claims that differ in nothing but the lease.
 fn is_renewed(current: &EffectRecord, next: &EffectRecord) -> bool {
     is_same_attempt(current, next)
-        && current.state == next.state
+        && (current.state, next.state) == (State::Claimed, State::Claimed)
         && current.first_send_at == next.first_send_at
         && current.end == next.end
         && current.outcome == next.outcome
@@ -44,7 +44,7 @@ fn is_renewed(current: &EffectRecord, next: &EffectRecord) -> bool {
 
 /// Whether they differ in nothing but what the end of a claim with its outcome changes.
 fn is_settled(current: &EffectRecord, next: &EffectRecord) -> bool {
-    is_same_attempt(current, next) && next.state == State::Completed
+    is_same_attempt(current, next) && (current.state, next.state) == (State::Claimed, State::Completed)
 }
 
 /// Whether they are the same but for state, lease, end, first send, outcome and revision. What is written with the first

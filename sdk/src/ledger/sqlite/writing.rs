@@ -180,17 +180,21 @@ impl Piece {
         };
         let query = sqlx::query(sized.of(self.positions.len(), part));
         let query = self.positions.iter().fold(query, |query, position| bind(query, &judged[*position]));
-        // The results come in the statements' order.
-        let place = usize::from(part.begins);
+        // The results come in the statements' order. Behind the last one nothing is waited for: the connection's thread
+        // still has to clear up.
+        let (mut before, mut behind) = (usize::from(part.begins), usize::from(part.ends));
         let mut results = conn.fetch_many(query);
-        let (mut at, mut stored) = (0, 0);
-        while let Some(result) = results.try_next().await? {
-            if let Either::Left(result) = result {
-                stored = if at == place { result.rows_affected() } else { stored };
-                at += 1;
+        let mut stored = None;
+        while stored.is_none() || behind > 0 {
+            let Some(result) = results.try_next().await? else { break };
+            match result {
+                Either::Left(_) if before > 0 => before -= 1,
+                Either::Left(_) if stored.is_some() => behind -= 1,
+                Either::Left(result) => stored = Some(result.rows_affected()),
+                Either::Right(_) => {}
             }
         }
-        Ok(stored == self.positions.len() as u64)
+        Ok(stored == Some(self.positions.len() as u64))
     }
 }
 
@@ -201,6 +205,6 @@ fn bind<'q>(query: Bound<'q>, judged: &'q Judged) -> Bound<'q> {
     match shape {
         Shape::Renew => shape::bind_renewal(query, record),
         Shape::Settle => shape::bind_settle(query, record),
-        Shape::Claim | Shape::Whole => row::bind_current(query, record),
+        Shape::Claim | Shape::Whole => row::bind_current(query.bind(seen.state.as_str()), record),
     }
 }

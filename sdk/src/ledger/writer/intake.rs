@@ -97,22 +97,29 @@ impl Intake {
         loop {
             // Made first: what happens between the look and the wait is not missed.
             let news = self.0.news.notified();
-            {
-                let mut state = self.0.state();
-                if !state.is_empty() {
-                    let batch = state.take();
-                    if !state.is_empty() {
-                        // Another writer may be free.
-                        self.0.news.notify_one();
-                    }
-                    return Some(batch);
-                }
-                if state.is_closed {
-                    return None;
-                }
+            if let Some(batch) = self.batch_at_once() {
+                return Some(batch);
+            }
+            if self.0.state().is_closed {
+                // What came in between.
+                return self.batch_at_once();
             }
             news.await;
         }
+    }
+
+    /// The same, where work is there.
+    pub(super) fn batch_at_once(&self) -> Option<Vec<Waiting>> {
+        let mut state = self.0.state();
+        if state.is_empty() {
+            return None;
+        }
+        let batch = state.take();
+        if !state.is_empty() {
+            // Another writer may be free.
+            self.0.news.notify_one();
+        }
+        Some(batch)
     }
 }
 
