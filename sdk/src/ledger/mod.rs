@@ -40,6 +40,8 @@ use async_trait::async_trait;
 
 #[cfg(test)]
 pub(crate) use self::memory::Kept;
+#[cfg(any(test, feature = "sqlite", feature = "postgres"))]
+pub use self::writer::WhenFull;
 pub use self::{
     change::{Change, Changed, Owner},
     claim::{Claim, ClaimRequest, Task},
@@ -52,8 +54,6 @@ pub use self::{
     transaction::{EffectTransaction, TransactionEnd, TransactionalLedger, Transactions},
     unsettled::{Unsettled, UnsettledCursor, UnsettledPage, UnsettledQuery},
 };
-#[cfg(any(test, feature = "sqlite", feature = "postgres"))]
-pub use self::writer::WhenFull;
 use crate::identity::{EffectId, RunId};
 
 /// What a ledger owes.

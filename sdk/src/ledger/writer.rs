@@ -9,12 +9,12 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use tokio::sync::oneshot;
 
+pub use self::room::WhenFull;
 pub(crate) use self::{intake::Intake, room::Limits};
 use self::{
     intake::{Line, Waiting},
     room::{Door, Room},
 };
-pub use self::room::WhenFull;
 use super::{
     Change, Changed, Claim, ClaimRequest, LedgerError, LedgerErrorKind, Owner, ResolutionReply,
     ResolutionRequest,

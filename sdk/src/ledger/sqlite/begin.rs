@@ -105,7 +105,8 @@ impl Open {
         let conn = &mut self.conn;
         conn.lock_handle().await?.remove_progress_handler();
         sqlx::raw_sql("RELEASE effectual_body").execute(&mut *conn).await?;
-        let judged = judging::judge(conn, statements, &[command], Trust::default(), || settings.now()).await?;
+        let judged =
+            judging::judge(conn, statements, &[command], Trust::default(), || settings.now()).await?;
         let record = match judged.first().map(|judged| &judged.reply) {
             Some(Ok(Reply::Change(Changed::Applied(record)))) => record.clone(),
             Some(Err(_)) => return Ok(Err(unreadable())),

@@ -118,7 +118,9 @@ pub(super) async fn find(
     id: &EffectId,
     run: Option<&RunId>,
 ) -> sqlx::Result<Option<Result<Found, LedgerError>>> {
-    let query = sqlx::query(statements.read.of(1, Part::default())).bind(&id.digest()[..]).bind(run.map(RunId::as_str));
+    let query = sqlx::query(statements.read.of(1, Part::default()))
+        .bind(&id.digest()[..])
+        .bind(run.map(RunId::as_str));
     Ok(query.fetch_optional(conn).await?.map(|row| found(&row)))
 }
 

@@ -13,11 +13,7 @@ use sqlx::{
 use super::SqliteLedger;
 use crate::{
     clock,
-    ledger::{
-        LedgerError, WhenFull,
-        record::LedgerTime,
-        writer::Limits,
-    },
+    ledger::{LedgerError, WhenFull, record::LedgerTime, writer::Limits},
 };
 
 /// How long one statement waits inside SQLite before the ledger itself tries again.

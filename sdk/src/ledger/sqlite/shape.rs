@@ -113,8 +113,7 @@ pub(super) fn bind_claim<'q>(query: Bound<'q>, write: &'q Write) -> Bound<'q> {
     let record = &write.effect;
     debug_assert!(is_new(record), "a first claim sets nothing else");
     let query = bind_fixed(query, record).bind(&record.token.0[..]).bind(record.class.as_str());
-    let query =
-        bind_place(query, &record.place).bind(record.lease_until).bind(record.attempt_timeout_ms);
+    let query = bind_place(query, &record.place).bind(record.lease_until).bind(record.attempt_timeout_ms);
     bind_input(query, write.input.as_ref())
 }
 

@@ -204,7 +204,9 @@ async fn a_claim_waits_for_room_and_tenants_take_turns_at_the_door() {
     while !flood.is_empty() {
         flood.retain_mut(|call| poll(call.as_mut()).is_pending());
         let Poll::Ready(Some(batch)) = poll(intake.next_batch()) else { break };
-        batches.push(batch.iter().map(|waiting| waiting.command.id().tenant().as_str().len()).collect::<Vec<_>>());
+        batches.push(
+            batch.iter().map(|waiting| waiting.command.id().tenant().as_str().len()).collect::<Vec<_>>(),
+        );
         let of_bolt = batch.iter().any(|waiting| waiting.command.id().tenant().as_str() == "bolt");
         assert!(of_bolt == (batches.len() == 1), "its turn comes with the first room");
     }
