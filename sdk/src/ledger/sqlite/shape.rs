@@ -22,75 +22,21 @@ pub(super) enum Shape {
 impl Shape {
     pub(super) const ALL: [Self; 4] = [Self::Claim, Self::Settle, Self::Renew, Self::Whole];
 
-    /// The narrowest one that leaves nothing of `next` out.
-    pub(super) fn of(current: Option<&EffectRecord>, next: &EffectRecord) -> Self {
-        match current {
-            None => Self::Claim,
-            Some(current) if is_renewed(current, next) => Self::Renew,
-            Some(current) if is_settled(current, next) => Self::Settle,
-            Some(_) => Self::Whole,
+    /// The narrowest one that leaves nothing of the row out.
+    pub(super) fn of(current: Option<&EffectRecord>, write: &Write) -> Self {
+        let Some(current) = current else { return Self::Claim };
+        match (current.state, write.effect.state) {
+            (State::Claimed, State::Completed) if write.is_settlement_of(current) => Self::Settle,
+            (State::Claimed, State::Claimed) if is_renewed(current, &write.effect) => Self::Renew,
+            _ => Self::Whole,
         }
     }
 }
 
-/// Whether the two are claims that differ in nothing but the lease.
+/// Whether the two differ in nothing but the lease and the revision.
 fn is_renewed(current: &EffectRecord, next: &EffectRecord) -> bool {
-    is_same_attempt(current, next)
-        && (current.state, next.state) == (State::Claimed, State::Claimed)
-        && current.first_send_at == next.first_send_at
-        && current.end == next.end
-        && current.outcome == next.outcome
-}
-
-/// Whether they differ in nothing but what the end of a claim with its outcome changes.
-fn is_settled(current: &EffectRecord, next: &EffectRecord) -> bool {
-    is_same_attempt(current, next) && (current.state, next.state) == (State::Claimed, State::Completed)
-}
-
-/// Whether they are the same but for state, lease, end, first send, outcome and revision. What is written with the first
-/// claim never changes.
-fn is_same_attempt(current: &EffectRecord, next: &EffectRecord) -> bool {
-    let EffectRecord {
-        id: _,
-        operation: _,
-        keying: _,
-        key_version: _,
-        readable: _,
-        provider: _,
-        provider_key: _,
-        fingerprints: _,
-        created_at: _,
-        first_send_at: _,
-        state: _,
-        fence,
-        attempt,
-        token,
-        class,
-        place,
-        started_at,
-        lease_until: _,
-        attempt_timeout_ms,
-        end: _,
-        doubt,
-        accepted,
-        not_before,
-        outcome: _,
-        late_success,
-        double_suspected,
-        revision: _,
-    } = next;
-    current.fence == *fence
-        && current.attempt == *attempt
-        && current.token == *token
-        && current.class == *class
-        && current.place == *place
-        && current.started_at == *started_at
-        && current.attempt_timeout_ms == *attempt_timeout_ms
-        && current.doubt == *doubt
-        && current.accepted == *accepted
-        && current.not_before == *not_before
-        && current.late_success == *late_success
-        && current.double_suspected == *double_suspected
+    let EffectRecord { lease_until, revision, .. } = *next;
+    *next == EffectRecord { lease_until, revision, ..current.clone() }
 }
 
 /// Whether a row has nothing but what the statement of a claim writes.

@@ -52,7 +52,7 @@ impl Judged {
         current: Option<&EffectRecord>,
         touch: Option<Touch>,
     ) -> Self {
-        let write = write.map(|write| (Shape::of(current, &write.effect), write));
+        let write = write.map(|write| (Shape::of(current, &write), write));
         Self { reply: Ok(reply), write, seen: current.map(Seen::of), touch }
     }
 
