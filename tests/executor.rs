@@ -16,6 +16,8 @@ mod doubt;
 mod drain;
 #[path = "executor/effects.rs"]
 mod effects;
+#[path = "executor/floods.rs"]
+mod floods;
 #[path = "executor/hostile.rs"]
 mod hostile;
 #[path = "executor/life.rs"]

@@ -23,7 +23,7 @@ use crate::{
     error::{ErrorKind, ProviderCalled},
     identity::{ArgumentDigest, EffectId},
     ledger::{
-        Claim, ClaimRequest, EffectRecord, LedgerError, Payload, Task,
+        Claim, ClaimRequest, EffectRecord, LedgerError, LedgerErrorKind, Payload, Task,
         identities::Identities,
         record::{AttemptToken, LedgerTime, OutcomeKind},
     },
@@ -221,7 +221,10 @@ impl Call {
 
     /// The ledger did not answer the claim. Should it have stored the claim all the same, that claim is given back.
     pub(crate) fn not_started(&self, request: ClaimRequest, error: LedgerError) -> CallEnd {
-        self.scope.core.background.give_back(self.scope.core.ledger.clone(), request);
+        // One that found no room was not handed in, and looking for it would only add to what there is to do.
+        if error.kind() != LedgerErrorKind::Overloaded {
+            self.scope.core.background.give_back(self.scope.core.ledger.clone(), request);
+        }
         CallError::new(ErrorKind::Ledger).detail(error.to_string()).ledger(error).into()
     }
 

@@ -12,6 +12,9 @@ pub enum LedgerErrorKind {
     ReadOnly,
     /// The disk or the quota is full. Trying again makes sense once there is room.
     Full,
+    /// As many claims wait as are allowed to, and a further one is refused: nothing was started, the provider was not called,
+    /// and trying again is safe and makes sense once there is less to do.
+    Overloaded,
     /// What was opened is not a ledger.
     NotALedger,
     /// Its schema is newer than this library.
@@ -54,7 +57,8 @@ impl LedgerError {
     /// Whether the same request may succeed later without anybody mending anything.
     #[must_use]
     pub fn is_transient(&self) -> bool {
-        matches!(self.kind, LedgerErrorKind::Unavailable | LedgerErrorKind::Full)
+        use LedgerErrorKind::{Full, Overloaded, Unavailable};
+        matches!(self.kind, Unavailable | Full | Overloaded)
     }
 }
 
@@ -64,6 +68,7 @@ impl fmt::Display for LedgerError {
             LedgerErrorKind::Unavailable => "the ledger is unavailable",
             LedgerErrorKind::ReadOnly => "the ledger cannot be written",
             LedgerErrorKind::Full => "the ledger's disk is full",
+            LedgerErrorKind::Overloaded => "the ledger has too much to do",
             LedgerErrorKind::NotALedger => "this is not a ledger",
             LedgerErrorKind::NewerSchema => "the ledger's schema is newer than this library",
             LedgerErrorKind::Corrupt => "the ledger holds or was given what it cannot hold",

@@ -40,6 +40,8 @@ use async_trait::async_trait;
 
 #[cfg(test)]
 pub(crate) use self::memory::Kept;
+#[cfg(any(test, feature = "sqlite", feature = "postgres"))]
+pub use self::writer::WhenFull;
 pub use self::{
     change::{Change, Changed, Owner},
     claim::{Claim, ClaimRequest, Task},

@@ -37,6 +37,7 @@ pub struct Write {
 impl Write {
     /// Whether nothing is written but the row, and of that nothing but what the outcome of a claimed attempt brings with it:
     /// its end, the outcome, the state, the end of the lease and the revision.
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
     pub(crate) fn is_settlement_of(&self, seen: &EffectRecord) -> bool {
         let Self { effect, closed, evidence, input, audit } = self;
         if closed.is_some() || evidence.is_some() || input.is_some() || audit.is_some() {

@@ -40,7 +40,7 @@ fn unavailable() -> LedgerError {
 impl NodeLedger {
     /// Opens the ledger on a node; its writer is one of the node's tasks.
     pub(super) fn open(world: &Arc<World>, node: NodeId) -> Self {
-        let (queue, intake) = writer::queue();
+        let (queue, intake) = writer::queue(writer::Limits::default());
         let mut io = Io { world: world.clone() };
         world.scheduler.spawn_on(node, async move { writer::serve(&intake, &mut io).await });
         Self { world: world.clone(), queue, announces: world.plan.announces }

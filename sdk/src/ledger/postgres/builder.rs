@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{PostgresLedger, connect::Connector};
-use crate::ledger::LedgerError;
+use crate::ledger::{LedgerError, WhenFull, writer::Limits};
 
 /// How many writers there are unless set otherwise: with two, one collects a batch while the other's is written.
 const WRITERS: usize = 2;
@@ -22,6 +22,7 @@ pub struct PostgresLedgerBuilder {
     is_pooled: bool,
     writers: usize,
     patience: Duration,
+    limits: Limits,
     linearizable_across_regions: bool,
     clock_offset_ms: i64,
 }
@@ -34,6 +35,7 @@ impl std::fmt::Debug for PostgresLedgerBuilder {
             .field("pooled", &self.is_pooled)
             .field("writers", &self.writers)
             .field("patience", &self.patience)
+            .field("limits", &self.limits)
             .field("linearizable_across_regions", &self.linearizable_across_regions)
             .finish_non_exhaustive()
     }
@@ -47,6 +49,7 @@ impl PostgresLedgerBuilder {
             is_pooled: false,
             writers: WRITERS,
             patience: PATIENCE,
+            limits: Limits::default(),
             linearizable_across_regions: false,
             clock_offset_ms: 0,
         }
@@ -84,6 +87,18 @@ impl PostgresLedgerBuilder {
         self
     }
 
+    /// How many claims may wait to be stored, at least 1; 4096 unless set. Changes of claims that are held always find room.
+    pub fn waiting_max(mut self, claims: usize) -> Self {
+        self.limits.waiting_max = claims;
+        self
+    }
+
+    /// What becomes of a claim while as many wait as may: it waits for room unless set otherwise.
+    pub fn when_full(mut self, when_full: WhenFull) -> Self {
+        self.limits.when_full = when_full;
+        self
+    }
+
     /// Says that this database is linearizable across regions: a distributed SQL engine at its strictest isolation, or a
     /// primary whose commits wait for a replica in every region that may take over. The ledger cannot check it; what
     /// follows from it is on the page on [regions](crate::docs::multi_region). `false` unless set.
@@ -111,6 +126,6 @@ impl PostgresLedgerBuilder {
     pub async fn connect(self) -> Result<PostgresLedger, LedgerError> {
         let connector =
             Connector::new(&self.url, self.schema, self.is_pooled, self.patience, self.clock_offset_ms)?;
-        PostgresLedger::start(connector, self.writers, self.linearizable_across_regions).await
+        PostgresLedger::start(connector, self.writers, self.limits, self.linearizable_across_regions).await
     }
 }

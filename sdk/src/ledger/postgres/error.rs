@@ -118,6 +118,7 @@ pub(super) fn report(kind: LedgerErrorKind, doing: &str, target: &Target, cause:
         LedgerErrorKind::Unavailable => "check that it is reachable and that user and password are right",
         LedgerErrorKind::ReadOnly => "connect to a primary, as a user who may write the ledger's tables",
         LedgerErrorKind::Full => "make room on the server's disk",
+        LedgerErrorKind::Overloaded => "make fewer calls at a time",
         LedgerErrorKind::NotALedger => "name a schema of its own for the ledger",
         LedgerErrorKind::NewerSchema => "update this library",
         LedgerErrorKind::Corrupt => "a value is out of its range, or a row was changed by hand",

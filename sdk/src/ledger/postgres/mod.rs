@@ -66,7 +66,7 @@ use super::{
     LedgerErrorKind, Owner, Payload, ResolutionReply, ResolutionRequest, RunPage, RunRow, Sweep, Swept,
     TransactionalLedger, Transactions, UnsettledPage, UnsettledQuery,
     ask::{Answered, ask},
-    writer::{Intake, Queue, queue, serve},
+    writer::{Intake, Limits, Queue, queue, serve},
 };
 use crate::identity::{EffectId, RunId};
 
@@ -136,6 +136,7 @@ impl PostgresLedger {
     async fn start(
         connector: Connector,
         writers: usize,
+        limits: Limits,
         linearizable_across_regions: bool,
     ) -> Result<Self, LedgerError> {
         let target = connector.target.clone();
@@ -146,7 +147,7 @@ impl PostgresLedger {
         };
         #[cfg(feature = "tower")]
         let (requests, requested) = requests::queue();
-        let (queue, intake) = queue();
+        let (queue, intake) = queue(limits);
         let (reads, read) = mpsc::channel(READS_MAX);
         let (lists, listed) = mpsc::channel(READS_MAX);
         let (sweeps, to_sweep) = mpsc::channel(SWEEPS_MAX);

@@ -5,7 +5,7 @@ use sqlx::SqliteConnection;
 use super::{
     columns::Statements,
     judging::{self, Found},
-    writing::{self, Judged},
+    writing::{self, Judged, Transaction},
 };
 use crate::{
     identity::EffectId,
@@ -80,7 +80,8 @@ async fn store(
     judged: &Judged,
     aliases: &[Further],
 ) -> sqlx::Result<()> {
-    if !writing::store(conn, statements, std::slice::from_ref(judged)).await?.is_empty() {
+    let judged = std::slice::from_ref(judged);
+    if !writing::store(conn, statements, judged, Transaction::Callers).await?.is_empty() {
         return Err(sqlx::Error::Protocol("a row changed under the write lock".to_owned()));
     }
     for alias in aliases {

@@ -16,7 +16,12 @@ use sqlx::{Connection, SqliteConnection};
 use tokio::sync::OwnedMutexGuard;
 
 use super::{
-    checkpoint::Progress, columns::Statements, error::Failure, judging, settings::Settings, writing,
+    checkpoint::Progress,
+    columns::Statements,
+    error::Failure,
+    judging::{self, Trust},
+    settings::Settings,
+    writing::{self, Transaction},
 };
 use crate::{
     clock::{Moment, Until},
@@ -100,13 +105,14 @@ impl Open {
         let conn = &mut self.conn;
         conn.lock_handle().await?.remove_progress_handler();
         sqlx::raw_sql("RELEASE effectual_body").execute(&mut *conn).await?;
-        let judged = judging::judge(conn, statements, &[command], false, || settings.now()).await?;
+        let judged =
+            judging::judge(conn, statements, &[command], Trust::default(), || settings.now()).await?;
         let record = match judged.first().map(|judged| &judged.reply) {
             Some(Ok(Reply::Change(Changed::Applied(record)))) => record.clone(),
             Some(Err(_)) => return Ok(Err(unreadable())),
             _ => return Ok(Ok(None)),
         };
-        if !writing::store(conn, statements, &judged).await?.is_empty() {
+        if !writing::store(conn, statements, &judged, Transaction::Callers).await?.is_empty() {
             return Err(sqlx::Error::Protocol("a row changed under the write lock".to_owned()));
         }
         self.may_commit.store(true, Ordering::SeqCst);

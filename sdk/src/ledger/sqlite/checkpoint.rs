@@ -38,6 +38,11 @@ impl Progress {
         self.turn.lock().await
     }
 
+    /// The turn, where nobody has it or waits for it.
+    pub(super) fn turn_at_once(&self) -> Option<MutexGuard<'_, ()>> {
+        self.turn.try_lock().ok()
+    }
+
     /// The turn for longer than a call.
     pub(super) async fn turn_to_keep(&self) -> OwnedMutexGuard<()> {
         Arc::clone(&self.turn).lock_owned().await
@@ -55,7 +60,7 @@ impl Progress {
 }
 
 fn bytes_of(judged: &Judged) -> u64 {
-    let outcome = judged.write.as_ref().and_then(|write| write.effect.outcome.as_ref());
+    let outcome = judged.write.as_ref().and_then(|(_, write)| write.effect.outcome.as_ref());
     let payload = match outcome.map(|outcome| &outcome.body) {
         Some(OutcomeBody::Payload(payload)) => payload.bytes.len(),
         _ => 0,

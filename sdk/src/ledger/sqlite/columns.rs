@@ -1,16 +1,15 @@
 //! Which columns are written, in which order, and the statements for every size of batch.
 
-use std::sync::Arc;
-
-use sqlx::AssertSqlSafe;
+use super::sized::Sized;
 
 /// Written with the first claim and never again. The order is that of [`bind_fixed`](super::row::bind_fixed).
 const FIXED: &str = "digest, tenant, key_version, operation, keying, readable, provider, provider_key, fingerprints, \
     created_at";
 
-/// Written with the first claim, and not read with the row. The order is that of
-/// [`bind_input`](super::row::bind_input).
-const GIVEN: &str = "input, input_codec";
+/// Written with the first claim, behind the fixed ones; what a new row has beside them is the same in all, or null. The
+/// order is that of [`bind_claim`](super::shape::bind_claim).
+const CLAIMED: &str =
+    "token, class, run, node, invocation, lease_until, attempt_timeout_ms, input, input_codec";
 
 /// Written with every change. The order is that of [`bind_current`](super::row::bind_current).
 const CURRENT: &str = "first_send_at, state, fence, attempt, token, class, run, node, invocation, started_at, \
@@ -19,40 +18,26 @@ const CURRENT: &str = "first_send_at, state, fence, attempt, token, class, run, 
     payload, payload_codec, absent_reason, provider_replay, settled_at, retain_until, late_success, \
     double_suspected, revision";
 
-/// What the compare of a compare-and-set looks at. The order is that of [`bind_seen`](super::row::bind_seen).
-const SEEN: &str = "seen_digest, seen_revision, seen_state, seen_fence";
+/// What settling a claim changes, beside its state. The order is that of [`bind_settle`](super::shape::bind_settle).
+const SETTLED: &str = "lease_until, first_send_at, ended_at, verdict, send_digest, key_taken, outcome_kind, \
+    payload, payload_codec, absent_reason, provider_replay, settled_at, retain_until, revision";
 
-/// The compare of a compare-and-set, beside the identity.
-const COMPARED: &str =
-    " AND e.revision = v.seen_revision AND e.state = v.seen_state AND e.fence = v.seen_fence";
+/// What a renewal changes. The order is that of [`bind_renewal`](super::shape::bind_renewal).
+const RENEWED: &str = "lease_until, revision";
+
+/// What the compare of a compare-and-set looks at, beside the state. The order is that of
+/// [`bind_seen`](super::row::bind_seen).
+const SEEN: &str = "seen_digest, seen_revision, seen_fence";
+
+/// The same, with a state that is not always the same.
+const SEEN_STATE: &str = "seen_digest, seen_revision, seen_fence, seen_state";
+
+/// The compare of a compare-and-set, beside the identity and the state.
+const COMPARED: &str = " AND e.revision = v.seen_revision AND e.fence = v.seen_fence AND e.state = ";
 
 /// The columns of an attempt, in the row's order and in the history's.
 pub(super) const ATTEMPT: &str = "attempt, fence, token, class, run, node, invocation, started_at, lease_until, \
     attempt_timeout_ms, ended_at, verdict, send_digest, key_taken";
-
-/// Statements come in powers of two up to the writer's largest batch; what a batch leaves unbound is null, and a null
-/// digest is nobody's.
-const SIZES: usize = 9;
-
-/// The most rows of one statement.
-pub(super) const ROWS_MAX: usize = 1 << (SIZES - 1);
-
-/// A statement for every size, written once so that the connection finds it prepared.
-#[derive(Debug)]
-pub(super) struct Sized([Arc<str>; SIZES]);
-
-impl Sized {
-    fn new(columns: usize, text: impl Fn(&str) -> String) -> Self {
-        let row = format!("({})", vec!["?"; columns].join(", "));
-        Self(std::array::from_fn(|power| text(&vec![row.as_str(); 1 << power].join(", ")).into()))
-    }
-
-    /// The smallest statement that takes `rows`, from 1 to [`ROWS_MAX`].
-    pub(super) fn of(&self, rows: usize) -> AssertSqlSafe<Arc<str>> {
-        let power = rows.max(1).next_power_of_two().trailing_zeros() as usize;
-        AssertSqlSafe(Arc::clone(&self.0[power.min(SIZES - 1)]))
-    }
-}
 
 /// The statements of the hot path.
 #[derive(Debug)]
@@ -60,21 +45,24 @@ pub(super) struct Statements {
     /// (digest, run) → whether the run has met the effect, the digest as asked, and the row, which may be that of the
     /// effect that the digest is a further identity of.
     pub(super) read: Sized,
-    /// Fixed and current columns → digest, where it was absent.
-    pub(super) insert: Sized,
-    /// Compared and current columns → digest, where the row was still the judged one.
+    /// The columns of a first claim, stored where the digest was absent.
+    pub(super) claim: Sized,
+    /// Compared and changed columns, stored where the row was still the judged one: of the settle of a claim, of its
+    /// renewal, of any change.
+    pub(super) settle: Sized,
+    pub(super) renew: Sized,
     pub(super) update: Sized,
 }
 
 impl Statements {
     pub(super) fn new() -> Self {
-        let (fixed, given, current, seen) = (count(FIXED), count(GIVEN), count(CURRENT), count(SEEN));
         let row = effect_columns("e.");
-        let set: Vec<_> = names(CURRENT).map(|name| format!("{name} = v.{name}")).collect();
-        let set = set.join(", ");
-        let compared = if rule!(StoreCompares) { COMPARED } else { "" };
+        let columns = count(FIXED) + count(CLAIMED);
+        let values: Vec<_> = (1..=columns).map(|column| format!("column{column}")).collect();
+        // When it starts is when it was made.
+        let (values, created_at) = (values.join(", "), format!("column{}", count(FIXED)));
         Self {
-            read: Sized::new(2, |values| {
+            read: Sized::new(2, move |values| {
                 format!(
                     "WITH asked (digest, run) AS (VALUES {values})
                      SELECT CASE WHEN asked.run IS NULL OR asked.run IS e.run THEN 1 ELSE
@@ -85,24 +73,32 @@ impl Statements {
                      CROSS JOIN effectual_effects AS e ON e.digest = coalesce(x.alias_of, x.digest)"
                 )
             }),
-            insert: Sized::new(fixed + given + current, |values| {
+            claim: Sized::new(columns, move |rows| {
                 format!(
-                    "INSERT INTO effectual_effects ({FIXED}, {GIVEN}, {CURRENT})
-                     SELECT * FROM (VALUES {values}) WHERE column1 IS NOT NULL
-                     ON CONFLICT (digest) DO NOTHING RETURNING digest"
+                    "INSERT INTO effectual_effects ({FIXED}, {CLAIMED}, state, fence, attempt, started_at)
+                     SELECT {values}, 'claimed', 1, 1, {created_at} FROM (VALUES {rows}) WHERE column1 IS NOT NULL
+                     ON CONFLICT (digest) DO NOTHING"
                 )
             }),
-            // The `+` keeps the planner from turning a large batch round: from reading the whole table for it.
-            update: Sized::new(seen + current, |values| {
-                format!(
-                    "WITH v ({SEEN}, {CURRENT}) AS (VALUES {values})
-                     UPDATE effectual_effects AS e SET {set} FROM v
-                     WHERE e.digest = +v.seen_digest{compared}
-                     RETURNING digest"
-                )
-            }),
+            settle: update(SEEN, "'claimed'", "state = 'completed', ", SETTLED),
+            renew: update(SEEN, "'claimed'", "", RENEWED),
+            update: update(SEEN_STATE, "v.seen_state", "", CURRENT),
         }
     }
+}
+
+/// Changes `columns`, and what is the `same` for all, in rows that are still the judged ones: those `seen`, in `state`.
+fn update(seen: &'static str, state: &str, same: &str, columns: &'static str) -> Sized {
+    let set: Vec<_> = names(columns).map(|name| format!("{name} = v.{name}")).collect();
+    let set = format!("{same}{}", set.join(", "));
+    let compared = if rule!(StoreCompares) { format!("{COMPARED}{state}") } else { String::new() };
+    // The `+` keeps the planner from turning a large batch round: from reading the whole table for it.
+    Sized::new(count(seen) + count(columns), move |values| {
+        format!(
+            "WITH v ({seen}, {columns}) AS (VALUES {values})
+             UPDATE effectual_effects AS e SET {set} FROM v WHERE e.digest = +v.seen_digest{compared}"
+        )
+    })
 }
 
 /// The columns of [`effect`](super::row::effect), each behind `prefix`.
@@ -125,9 +121,12 @@ fn count(list: &'static str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use sqlx::{Connection, Row, SqliteConnection};
+    use std::sync::Arc;
+
+    use sqlx::{AssertSqlSafe, Connection, Row, SqliteConnection};
 
     use super::*;
+    use crate::ledger::sqlite::sized::{Part, ROWS_MAX};
 
     /// The plan of a statement, on an empty database with the schema.
     async fn plan(sql: AssertSqlSafe<Arc<str>>) -> Vec<String> {
@@ -142,20 +141,13 @@ mod tests {
 
     #[tokio::test]
     async fn no_statement_reads_a_whole_table() {
-        let statements = Statements::new();
+        let Statements { read, claim: _, settle, renew, update } = Statements::new();
         for rows in [1, 64, ROWS_MAX] {
-            for sql in [statements.read.of(rows), statements.update.of(rows)] {
-                let plan = plan(sql).await;
+            for sized in [&read, &settle, &renew, &update] {
+                let plan = plan(sized.of(rows, Part::default())).await;
                 assert!(plan.iter().any(|step| step.starts_with("SEARCH e USING")), "{plan:?}");
                 assert!(!plan.iter().any(|step| step.starts_with("SCAN e")), "{plan:?}");
             }
         }
-    }
-
-    #[test]
-    fn a_statement_takes_what_it_is_asked_for_and_little_more() {
-        let sized = Sized::new(1, str::to_owned);
-        let places = |rows| sized.of(rows).0.matches('?').count();
-        assert_eq!([1, 2, 3, 64, 65, ROWS_MAX].map(places), [1, 2, 4, 64, 128, ROWS_MAX]);
     }
 }

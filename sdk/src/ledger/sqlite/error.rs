@@ -45,7 +45,7 @@ impl Failure {
         let context = format!("while {doing} {path}: {error}; {}", advice(kind));
         Self {
             kind,
-            busy: matches!(primary, Some(code::BUSY | code::LOCKED)),
+            busy: is_busy(error),
             data: matches!(primary, Some(code::CONSTRAINT | code::TOOBIG | code::MISMATCH)),
             cannot_open: primary == Some(code::CANTOPEN),
             context,
@@ -70,6 +70,11 @@ impl Failure {
     pub(super) fn error(&self) -> LedgerError {
         LedgerError::new(self.kind, self.context.clone())
     }
+}
+
+/// Whether another connection was in the way.
+pub(super) fn is_busy(error: &sqlx::Error) -> bool {
+    matches!(primary_code(error), Some(code::BUSY | code::LOCKED))
 }
 
 /// Whether a connection that may not write met a journal that has to be rolled back first.

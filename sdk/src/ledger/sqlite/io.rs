@@ -6,11 +6,18 @@ use async_trait::async_trait;
 use sqlx::{Connection, SqliteConnection};
 
 use super::{
-    among, checkpoint::Progress, columns::Statements, error::Failure, judging, open, settings::Settings,
-    writing,
+    among,
+    checkpoint::Progress,
+    columns::Statements,
+    error::{Failure, is_busy},
+    guess::Guess,
+    judging::{self, Trust},
+    open,
+    settings::Settings,
+    writing::{self, Judged, Transaction},
 };
 use crate::{
-    clock::{Moment, Until},
+    clock::{self, Moment, Until},
     ledger::{
         ClaimRequest, LedgerError,
         writer::{Command, LedgerIo, Reply},
@@ -18,8 +25,11 @@ use crate::{
     telemetry,
 };
 
-/// A judgement older than this is made again under the write lock, so that no lease starts in the past.
+/// A judgement older than this is not stored but made again, so that no lease starts in the past.
 const JUDGED_FOR: Duration = Duration::from_millis(50);
+
+/// Between two tries to have the lock that another process has; each is twice as long as the last, up to the second.
+const BUSY_PAUSES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(16)];
 
 type Answers = Vec<Result<Reply, LedgerError>>;
 
@@ -29,6 +39,7 @@ pub(super) struct Io {
     progress: Arc<Progress>,
     /// Absent after trouble with the disk: the next batch opens it anew.
     conn: Option<SqliteConnection>,
+    guess: Guess,
 }
 
 /// Whether it is a claim after a raised key-schema version, which has a transaction of its own.
@@ -78,7 +89,7 @@ impl Io {
         progress: Arc<Progress>,
         conn: SqliteConnection,
     ) -> Self {
-        Self { settings, statements, progress, conn: Some(conn) }
+        Self { settings, statements, progress, conn: Some(conn), guess: Guess::default() }
     }
 
     /// Goes on for as long as other processes are in the way.
@@ -86,7 +97,7 @@ impl Io {
         let patience = Until::new(Moment::now(), self.settings.busy_patience);
         loop {
             match self.once(batch).await {
-                Err(failure) if failure.busy && !patience.is_past() => {}
+                Err(failure) if failure.busy && !patience.is_past() => clock::sleep(BUSY_PAUSES[0]).await,
                 result => return result,
             }
         }
@@ -95,7 +106,7 @@ impl Io {
     async fn once(&mut self, batch: &[&Command]) -> Result<Answers, Failure> {
         let mut conn = match self.conn.take() {
             Some(conn) => conn,
-            None => open::reopen(&self.settings).await?,
+            None => open::reopen_writer(&self.settings).await?,
         };
         let error = match self.run(&mut conn, batch).await {
             Ok(answers) => {
@@ -126,51 +137,75 @@ impl Io {
         Ok(vec![answer])
     }
 
-    async fn run(&self, conn: &mut SqliteConnection, batch: &[&Command]) -> sqlx::Result<Answers> {
+    /// Judges and stores in rounds, until every command has its answer: what a round could not store, because a row was no
+    /// longer the judged one, is read and judged again in the next.
+    async fn run(&mut self, conn: &mut SqliteConnection, batch: &[&Command]) -> sqlx::Result<Answers> {
         if let [Command::Claim(request)] = batch
             && has_earlier_identities(batch[0])
         {
             return self.run_among(conn, request).await;
         }
-        if batch.is_empty() {
-            return Ok(Vec::new());
-        }
-        let now = || self.settings.now();
-        let mut judged = judging::judge(conn, &self.statements, batch, true, now).await?;
-        if !judged.iter().any(writing::Judged::writes) {
-            return Ok(judged.into_iter().map(|judged| judged.reply).collect());
-        }
-        let asked = Moment::now();
-        let _turn = self.progress.turn().await;
-        sqlx::query("BEGIN IMMEDIATE").execute(&mut *conn).await?;
-        let missed = if asked.elapsed() > JUDGED_FOR {
-            (0..batch.len()).collect()
-        } else {
-            writing::store(conn, &self.statements, &judged).await?
-        };
-        if !missed.is_empty() {
-            // One after the other: two identities of the batch may name one effect.
-            for position in missed {
-                judged[position] = self.judge_again(conn, batch[position]).await?;
+        let progress = Arc::clone(&self.progress);
+        let mut turn = self.guess.is_absent().then(|| progress.turn_at_once()).flatten();
+        let mut trust = Trust { owners: true, absence: turn.is_some() };
+        let mut answers: Vec<_> = batch.iter().map(|_| None).collect();
+        let mut pending: Vec<usize> = (0..batch.len()).collect();
+        while !pending.is_empty() {
+            let commands: Vec<_> = pending.iter().map(|position| batch[*position]).collect();
+            let asked = Moment::now();
+            let now = || self.settings.now();
+            let judged = judging::judge(conn, &self.statements, &commands, trust, now).await?;
+            let mut again = Vec::new();
+            if judged.iter().any(Judged::writes) {
+                if turn.is_none() {
+                    turn = Some(progress.turn().await);
+                }
+                again = self.store(conn, &judged, asked, trust).await?;
             }
+            self.guess.learn(&commands, &judged, &again, trust);
+            trust = Trust::default();
+            let mut left = again.iter().map(|at| pending[*at]).collect::<Vec<_>>();
+            left.sort_unstable();
+            for (position, judged) in pending.into_iter().zip(judged) {
+                if left.binary_search(&position).is_err() {
+                    answers[position] = Some(judged.reply);
+                }
+            }
+            pending = left;
         }
-        sqlx::query("COMMIT").execute(&mut *conn).await?;
-        self.progress.wrote(&judged);
-        Ok(judged.into_iter().map(|judged| judged.reply).collect())
+        Ok(answers.into_iter().flatten().collect())
     }
 
-    /// Nobody else writes while the lock is held, so that this judgement stands.
-    async fn judge_again(
+    /// Stores in a transaction of its own; the positions of what is to be judged again. No statement waits for the lock: a
+    /// claim that was only thought to be new is looked for first, and a judgement that grows old is an error like the lock
+    /// itself.
+    async fn store(
         &self,
         conn: &mut SqliteConnection,
-        command: &Command,
-    ) -> sqlx::Result<writing::Judged> {
-        let now = || self.settings.now();
-        let mut again = judging::judge(conn, &self.statements, &[command], false, now).await?;
-        let stored = writing::store(conn, &self.statements, &again).await?.is_empty();
-        match again.pop() {
-            Some(judged) if stored => Ok(judged),
-            _ => Err(sqlx::Error::Protocol("a row changed under the write lock".to_owned())),
+        judged: &[Judged],
+        asked: Moment,
+        trust: Trust,
+    ) -> sqlx::Result<Vec<usize>> {
+        let [mut pause, pause_max] = BUSY_PAUSES;
+        loop {
+            if asked.elapsed() > JUDGED_FOR {
+                return Ok((0..judged.len()).collect());
+            }
+            let error = match writing::store(conn, &self.statements, judged, Transaction::Own).await {
+                Err(error) if is_busy(&error) => error,
+                stored => {
+                    self.progress.wrote(judged);
+                    return stored;
+                }
+            };
+            if trust.absence {
+                return Ok((0..judged.len()).collect());
+            }
+            if asked.elapsed() + pause > JUDGED_FOR {
+                return Err(error);
+            }
+            clock::sleep(pause).await;
+            pause = (2 * pause).min(pause_max);
         }
     }
 

@@ -5,16 +5,17 @@ use std::collections::HashMap;
 use sqlx::SqliteConnection;
 
 use super::{
-    columns::{ROWS_MAX, Statements},
+    beside::Touch,
+    columns::Statements,
     row::{self, Columns, unreadable},
-    writing::{Judged, Seen, Touch},
+    sized::{Part, ROWS_MAX},
+    writing::Judged,
 };
 use crate::identity::{EffectId, RunId};
 use crate::ledger::{
     ClaimRequest, LedgerError, change, claim,
     record::{EffectRecord, LedgerTime},
     resolution,
-    transition::Transition,
     writer::{Command, Reply},
 };
 
@@ -26,23 +27,35 @@ pub(super) struct Found {
 
 type Rows = HashMap<[u8; 32], Result<Found, LedgerError>>;
 
-/// Judges every command: on the row as its owner saw it where that is allowed and leads to a write, which compares;
-/// on a fresh read otherwise.
+/// What a command may be judged on without a read, where the write compares.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Trust {
+    /// A change: on the row as its owner saw it.
+    pub(super) owners: bool,
+    /// A claim: on that there is no row.
+    pub(super) absence: bool,
+}
+
+/// Judges every command: on what may be trusted where that leads to a write, on a fresh read otherwise.
 pub(super) async fn judge(
     conn: &mut SqliteConnection,
     statements: &Statements,
     commands: &[&Command],
-    trust_owners: bool,
+    trust: Trust,
     now: impl Fn() -> LedgerTime,
 ) -> sqlx::Result<Vec<Judged>> {
+    let unread_at = now();
     let mut judged: Vec<Option<Judged>> =
-        commands.iter().map(|command| trust_owners.then(|| by_hint(command, now()))?).collect();
+        commands.iter().map(|command| unread(command, trust, unread_at)).collect();
     let unread: Vec<&Command> = commands
         .iter()
         .zip(&judged)
         .filter(|(_, judged)| judged.is_none())
         .map(|(command, _)| *command)
         .collect();
+    if unread.is_empty() {
+        return Ok(judged.into_iter().flatten().collect());
+    }
     let mut rows = read(conn, statements, &unread).await?;
     let now = now();
     Ok(commands
@@ -52,13 +65,18 @@ pub(super) async fn judge(
         .collect())
 }
 
-/// The judgement of a change on the row that its owner saw; `None` where nothing would be stored and so nothing
-/// compared.
-fn by_hint(command: &Command, now: LedgerTime) -> Option<Judged> {
-    let Command::Change(owner, change) = command else { return None };
-    let seen = owner.seen.as_deref().filter(|seen| seen.id == owner.id)?;
-    let transition = change::judge(Some(seen), owner, change, now);
-    transition.write.is_some().then(|| changed(transition, Some(Seen::of(seen))))
+/// `None` where nothing would be stored and so nothing compared.
+fn unread(command: &Command, trust: Trust, now: LedgerTime) -> Option<Judged> {
+    match command {
+        Command::Claim(request) if trust.absence => Some(claimed(request, None, now)),
+        Command::Change(owner, change) if trust.owners => {
+            let seen = owner.seen.as_deref().filter(|seen| seen.id == owner.id)?;
+            let transition = change::judge(Some(seen), owner, change, now);
+            let write = Some(transition.write?);
+            Some(Judged::new(Reply::Change(transition.reply), write, Some(seen), None))
+        }
+        _ => None,
+    }
 }
 
 fn on_row(command: &Command, rows: &mut Rows, now: LedgerTime) -> Judged {
@@ -72,10 +90,12 @@ fn on_row(command: &Command, rows: &mut Rows, now: LedgerTime) -> Judged {
     }
     match command {
         Command::Change(owner, change) => {
-            changed(change::judge(current, owner, change, now), current.map(Seen::of))
+            let transition = change::judge(current, owner, change, now);
+            Judged::new(Reply::Change(transition.reply), transition.write, current, None)
         }
         Command::Resolve(request) => {
-            resolved(resolution::judge(current, request, now), current.map(Seen::of))
+            let transition = resolution::judge(current, request, now);
+            Judged::new(Reply::Resolve(transition.reply), transition.write, current, None)
         }
         Command::Claim(request) => claimed(request, found.as_ref(), now),
     }
@@ -88,8 +108,7 @@ pub(super) fn claimed(request: &ClaimRequest, found: Option<&Found>, now: Ledger
     let met = found.filter(|found| transition.touch && !found.met);
     let touch =
         met.map(|found| Touch { digest: *found.record.id.digest(), place: request.place.clone(), at: now });
-    let seen = current.map(Seen::of);
-    Judged { reply: Ok(Reply::Claim(transition.reply)), write: transition.write, seen, touch }
+    Judged::new(Reply::Claim(transition.reply), transition.write, current, touch)
 }
 
 /// What one identity names, for a claim of a run.
@@ -99,16 +118,10 @@ pub(super) async fn find(
     id: &EffectId,
     run: Option<&RunId>,
 ) -> sqlx::Result<Option<Result<Found, LedgerError>>> {
-    let query = sqlx::query(statements.read.of(1)).bind(&id.digest()[..]).bind(run.map(RunId::as_str));
+    let query = sqlx::query(statements.read.of(1, Part::default()))
+        .bind(&id.digest()[..])
+        .bind(run.map(RunId::as_str));
     Ok(query.fetch_optional(conn).await?.map(|row| found(&row)))
-}
-
-fn resolved(transition: Transition<resolution::ResolutionReply>, seen: Option<Seen>) -> Judged {
-    Judged { reply: Ok(Reply::Resolve(transition.reply)), write: transition.write, seen, touch: None }
-}
-
-fn changed(transition: Transition<change::Changed>, seen: Option<Seen>) -> Judged {
-    Judged { reply: Ok(Reply::Change(transition.reply)), write: transition.write, seen, touch: None }
 }
 
 async fn read(
@@ -118,7 +131,7 @@ async fn read(
 ) -> sqlx::Result<Rows> {
     let mut rows = HashMap::with_capacity(commands.len());
     for commands in commands.chunks(ROWS_MAX) {
-        let mut query = sqlx::query(statements.read.of(commands.len()));
+        let mut query = sqlx::query(statements.read.of(commands.len(), Part::default()));
         for command in commands {
             let run = match command {
                 Command::Claim(request) => request.place.run.as_ref(),

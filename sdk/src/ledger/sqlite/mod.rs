@@ -5,9 +5,11 @@
 
 mod among;
 mod begin;
+mod beside;
 mod checkpoint;
 mod columns;
 mod error;
+mod guess;
 mod io;
 mod judging;
 mod list;
@@ -18,6 +20,8 @@ mod read;
 mod requests;
 mod row;
 mod settings;
+mod shape;
+mod sized;
 mod sweep;
 mod thread;
 mod unsettled;

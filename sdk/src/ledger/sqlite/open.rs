@@ -17,6 +17,10 @@ use crate::{
 /// Between two tries where SQLite itself does not wait: while the journal mode changes, or a log is recovered.
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
+/// The writer looks whether it needs the lock at all before it waits for it, which no statement of SQLite's does. What a
+/// statement of many rows keeps in case it fails stays in memory, and so do 16 MiB of pages.
+const WRITER: &str = "PRAGMA busy_timeout = 0; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384";
+
 /// What the file system has under the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
@@ -29,12 +33,19 @@ enum Found {
 pub(super) async fn open(settings: &Settings) -> Result<SqliteConnection, LedgerError> {
     let patience = Until::new(Moment::now(), settings.busy_patience);
     loop {
-        match try_open(settings).await {
+        match try_open_writer(settings).await {
             Ok(conn) => return Ok(conn),
             Err(failure) if failure.busy && !patience.is_past() => clock::sleep(BUSY_PAUSE).await,
             Err(failure) => return Err(failure.error()),
         }
     }
+}
+
+async fn try_open_writer(settings: &Settings) -> Result<SqliteConnection, Failure> {
+    let mut conn = try_open(settings).await?;
+    let set = sqlx::raw_sql(WRITER).execute(&mut conn).await;
+    set.map_err(|error| Failure::of("opening", &settings.path, &error))?;
+    Ok(conn)
 }
 
 async fn try_open(settings: &Settings) -> Result<SqliteConnection, Failure> {
@@ -83,6 +94,11 @@ async fn prepare(conn: &mut SqliteConnection) -> Result<(), InspectError> {
 /// A new connection to a file that was a ledger when it was opened; it is never created anew.
 pub(super) async fn reopen(settings: &Settings) -> Result<SqliteConnection, Failure> {
     try_open(&settings.clone().without_creating()).await
+}
+
+/// The same for the writer.
+pub(super) async fn reopen_writer(settings: &Settings) -> Result<SqliteConnection, Failure> {
+    try_open_writer(&settings.clone().without_creating()).await
 }
 
 /// Only looks from outside: to open and close the file next to SQLite would drop the locks that other connections of

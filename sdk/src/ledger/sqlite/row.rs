@@ -236,9 +236,9 @@ pub(super) fn bind_input<'q>(query: Bound<'q>, input: Option<&'q Payload>) -> Bo
     query.bind(input.map(|input| &input.bytes[..])).bind(input.map(|input| input.codec.as_str()))
 }
 
-/// Binds what a compare-and-set compares.
+/// Binds what a compare-and-set compares, beside the state.
 pub(super) fn bind_seen<'q>(query: Bound<'q>, record: &'q EffectRecord, seen: &Seen) -> Bound<'q> {
-    query.bind(&record.id.digest()[..]).bind(seen.revision).bind(seen.state.as_str()).bind(seen.fence)
+    query.bind(&record.id.digest()[..]).bind(seen.revision).bind(seen.fence)
 }
 
 /// Binds what is written with every change.
@@ -285,14 +285,14 @@ pub(super) fn bind_attempt<'q>(query: Bound<'q>, attempt: &'q AttemptRecord) -> 
     bind_end(query, Some(&attempt.end))
 }
 
-fn bind_place<'q>(query: Bound<'q>, place: &'q Place) -> Bound<'q> {
+pub(super) fn bind_place<'q>(query: Bound<'q>, place: &'q Place) -> Bound<'q> {
     query
         .bind(place.run.as_ref().map(RunId::as_str))
         .bind(place.node.as_ref().map(NodeId::as_str))
         .bind(place.invocation.as_ref().map(InvocationId::as_str))
 }
 
-fn bind_end<'q>(query: Bound<'q>, end: Option<&'q AttemptEnd>) -> Bound<'q> {
+pub(super) fn bind_end<'q>(query: Bound<'q>, end: Option<&'q AttemptEnd>) -> Bound<'q> {
     query
         .bind(end.map(|end| end.at))
         .bind(end.map(|end| end.verdict.as_str()))
@@ -300,7 +300,7 @@ fn bind_end<'q>(query: Bound<'q>, end: Option<&'q AttemptEnd>) -> Bound<'q> {
         .bind(end.map(|end| end.key_taken))
 }
 
-fn bind_outcome<'q>(query: Bound<'q>, outcome: Option<&'q StoredOutcome>) -> Bound<'q> {
+pub(super) fn bind_outcome<'q>(query: Bound<'q>, outcome: Option<&'q StoredOutcome>) -> Bound<'q> {
     let (payload, absent) = match outcome.map(|outcome| &outcome.body) {
         None => (None, None),
         Some(OutcomeBody::Payload(payload)) => (Some(payload), None),

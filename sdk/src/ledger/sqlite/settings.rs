@@ -13,7 +13,7 @@ use sqlx::{
 use super::SqliteLedger;
 use crate::{
     clock,
-    ledger::{LedgerError, record::LedgerTime},
+    ledger::{LedgerError, WhenFull, record::LedgerTime, writer::Limits},
 };
 
 /// How long one statement waits inside SQLite before the ledger itself tries again.
@@ -31,6 +31,7 @@ pub(super) struct Settings {
     pub(super) path: PathBuf,
     pub(super) create: bool,
     pub(super) busy_patience: Duration,
+    pub(super) limits: Limits,
     pub(super) clock_offset_ms: i64,
     max_pages: Option<u32>,
 }
@@ -44,6 +45,7 @@ impl SqliteLedgerBuilder {
                 path,
                 create: true,
                 busy_patience: Duration::from_secs(60),
+                limits: Limits::default(),
                 clock_offset_ms: 0,
                 max_pages: None,
             },
@@ -62,6 +64,20 @@ impl SqliteLedgerBuilder {
     #[must_use]
     pub fn busy_patience(mut self, patience: Duration) -> Self {
         self.settings.busy_patience = patience;
+        self
+    }
+
+    /// How many claims may wait to be stored, at least 1; 4096 unless set. Changes of claims that are held always find room.
+    #[must_use]
+    pub fn waiting_max(mut self, claims: usize) -> Self {
+        self.settings.limits.waiting_max = claims;
+        self
+    }
+
+    /// What becomes of a claim while as many wait as may: it waits for room unless set otherwise.
+    #[must_use]
+    pub fn when_full(mut self, when_full: WhenFull) -> Self {
+        self.settings.limits.when_full = when_full;
         self
     }
 

@@ -40,7 +40,7 @@ async fn live(settings: Arc<Settings>, opened: oneshot::Sender<Result<SqliteLedg
         Ok(conn) => conn,
         Err(error) => return drop(opened.send(Err(error))),
     };
-    let (queue, intake) = writer::queue();
+    let (queue, intake) = writer::queue(settings.limits);
     let (reads, asked) = read::queue();
     let (lists, listed) = read::queue();
     let (sweeps, asked_to_sweep) = sweep::queue();

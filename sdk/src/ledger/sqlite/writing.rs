@@ -2,19 +2,24 @@
 
 use std::collections::HashSet;
 
-use sqlx::{SqliteConnection, query::Query, sqlite::SqliteRow};
+use futures_util::TryStreamExt;
+use sqlx::{Either, Executor, SqliteConnection};
 
 use super::{
-    columns::{ROWS_MAX, Statements},
-    row,
+    beside::{self, Touch},
+    columns::Statements,
+    row::{self, Bound},
+    shape::{self, Shape},
+    sized::{Part, ROWS_MAX},
 };
-use crate::identity::{InvocationId, NodeId, RunId};
-use crate::ledger::{
-    LedgerError,
-    audit::AuditEntry,
-    record::{EffectRecord, Evidence, Fence, LedgerTime, Place, State},
-    transition::Write,
-    writer::Reply,
+use crate::{
+    identity::EffectId,
+    ledger::{
+        LedgerError,
+        record::{EffectRecord, Fence, State},
+        transition::Write,
+        writer::Reply,
+    },
 };
 
 /// What of a judged row must still hold when its successor is stored.
@@ -31,23 +36,26 @@ impl Seen {
     }
 }
 
-/// A run meets an effect that others performed.
-pub(super) struct Touch {
-    pub(super) digest: [u8; 32],
-    pub(super) place: Place,
-    pub(super) at: LedgerTime,
-}
-
 /// A command's answer, and what makes it true.
 pub(super) struct Judged {
     pub(super) reply: Result<Reply, LedgerError>,
-    pub(super) write: Option<Write>,
+    pub(super) write: Option<(Shape, Write)>,
     /// The row that was judged; `None` where there was none.
     pub(super) seen: Option<Seen>,
     pub(super) touch: Option<Touch>,
 }
 
 impl Judged {
+    pub(super) fn new(
+        reply: Reply,
+        write: Option<Write>,
+        current: Option<&EffectRecord>,
+        touch: Option<Touch>,
+    ) -> Self {
+        let write = write.map(|write| (Shape::of(current, &write), write));
+        Self { reply: Ok(reply), write, seen: current.map(Seen::of), touch }
+    }
+
     pub(super) fn failed(error: LedgerError) -> Self {
         Self { reply: Err(error), write: None, seen: None, touch: None }
     }
@@ -55,146 +63,148 @@ impl Judged {
     pub(super) fn writes(&self) -> bool {
         self.write.is_some() || self.touch.is_some()
     }
+
+    /// Whether it makes a row that was not there.
+    pub(super) fn is_new(&self) -> bool {
+        self.write.is_some() && self.seen.is_none()
+    }
+
+    /// Whether something is kept beside the row, and only if the row was stored.
+    fn is_apart(&self) -> bool {
+        self.touch.is_some() || self.write.as_ref().is_some_and(|(_, write)| beside::is_needed(write))
+    }
 }
 
-/// Stores the writes of a batch; the positions of those whose row was no longer the judged one.
+/// Whose the transaction is that a batch is stored in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Transaction {
+    /// Of the batch alone: begun and committed with it.
+    Own,
+    /// The caller's, who has begun it and ends it.
+    Callers,
+}
+
+/// Stores the writes of a batch. The positions of those that are to be judged again: their row was no longer the judged one,
+/// or that of another in the same statement was not, which then has to be found out by reading.
 pub(super) async fn store(
     conn: &mut SqliteConnection,
     statements: &Statements,
     judged: &[Judged],
+    transaction: Transaction,
 ) -> sqlx::Result<Vec<usize>> {
-    let (mut fresh, mut changed) = (Vec::new(), Vec::new());
-    // Two identities of a batch may name one effect: the second is judged again.
-    let (mut once, mut repeated) = (HashSet::new(), HashSet::new());
-    for (position, judged) in judged.iter().enumerate() {
-        match (&judged.write, &judged.seen) {
-            (Some(write), _) if !once.insert(&write.effect.id) => drop(repeated.insert(position)),
-            (Some(write), None) => fresh.push(write),
-            (Some(write), Some(seen)) => changed.push((&write.effect, seen)),
-            (None, _) => {}
+    let Plan { pieces, apart, mut again } = Plan::of(judged);
+    let own = transaction == Transaction::Own;
+    let commits = own && !apart.is_empty();
+    for (at, piece) in pieces.iter().enumerate() {
+        let part = Part { begins: own && at == 0, ends: own && !commits && at + 1 == pieces.len() };
+        if !piece.store(conn, statements, judged, part).await? {
+            again.extend(&piece.positions);
         }
     }
-    let mut stored = HashSet::new();
-    for writes in fresh.chunks(ROWS_MAX) {
-        let query = sqlx::query(statements.insert.of(writes.len()));
-        let query = writes.iter().fold(query, |query, write| {
-            let query = row::bind_input(row::bind_fixed(query, &write.effect), write.input.as_ref());
-            row::bind_current(query, &write.effect)
-        });
-        collect(conn, query, &mut stored).await?;
+    if own && pieces.is_empty() && commits {
+        sqlx::query("BEGIN IMMEDIATE").execute(&mut *conn).await?;
     }
-    for records in changed.chunks(ROWS_MAX) {
-        let query = sqlx::query(statements.update.of(records.len()));
-        let query = records.iter().fold(query, |query, (record, seen)| {
-            row::bind_current(row::bind_seen(query, record, seen), record)
-        });
-        collect(conn, query, &mut stored).await?;
-    }
-    let mut missed = Vec::new();
-    for (position, judged) in judged.iter().enumerate() {
-        let lost = |write: &Write| !stored.contains(&write.effect.id.digest()[..]);
-        if repeated.contains(&position) || judged.write.as_ref().is_some_and(lost) {
-            missed.push(position);
+    for position in apart {
+        let stored = match &judged[position].write {
+            Some((shape, _)) => {
+                let piece = Piece { shape: *shape, positions: vec![position] };
+                piece.store(conn, statements, judged, Part::default()).await?
+            }
+            None => true,
+        };
+        if stored {
+            beside::store(conn, &judged[position]).await?;
         } else {
-            beside(conn, judged).await?;
+            again.push(position);
         }
     }
-    Ok(missed)
-}
-
-async fn collect(
-    conn: &mut SqliteConnection,
-    query: Query<'_, sqlx::Sqlite, sqlx::sqlite::SqliteArguments>,
-    stored: &mut HashSet<Vec<u8>>,
-) -> sqlx::Result<()> {
-    let digest = |row: &SqliteRow| sqlx::Row::try_get(row, 0);
-    for row in query.fetch_all(conn).await? {
-        stored.insert(digest(&row)?);
+    if commits {
+        sqlx::query("COMMIT").execute(conn).await?;
     }
-    Ok(())
+    Ok(again)
 }
 
-/// What is kept beside the row: the closed attempt, evidence, the audit, the first touch. Rare, so one by one.
-async fn beside(conn: &mut SqliteConnection, judged: &Judged) -> sqlx::Result<()> {
-    if let Some(write) = &judged.write {
-        let digest = &write.effect.id.digest()[..];
-        if let Some(closed) = &write.closed {
-            let query = sqlx::query(INSERT_ATTEMPT).bind(digest);
-            row::bind_attempt(query, closed).execute(&mut *conn).await?;
+/// In which statements a batch is stored.
+struct Plan {
+    pieces: Vec<Piece>,
+    /// One by one, because something is kept beside the row.
+    apart: Vec<usize>,
+    /// Two identities of a batch may name one effect: the second is judged again.
+    again: Vec<usize>,
+}
+
+impl Plan {
+    fn of(judged: &[Judged]) -> Self {
+        let (mut apart, mut again) = (Vec::new(), Vec::new());
+        let mut shaped = Shape::ALL.map(|shape| Piece { shape, positions: Vec::new() });
+        let mut once: HashSet<&EffectId> = HashSet::with_capacity(judged.len());
+        for (position, judged) in judged.iter().enumerate() {
+            match &judged.write {
+                Some((_, write)) if !once.insert(&write.effect.id) => again.push(position),
+                _ if judged.is_apart() => apart.push(position),
+                Some((shape, _)) => shaped[*shape as usize].positions.push(position),
+                None => {}
+            }
         }
-        if let Some(evidence) = &write.evidence {
-            insert_evidence(conn, digest, evidence).await?;
-        }
-        if let Some(entry) = &write.audit {
-            insert_audit(conn, digest, entry).await?;
-        }
+        let pieces = shaped.into_iter().flat_map(Piece::cut).collect();
+        Self { pieces, apart, again }
     }
-    if let Some(touch) = &judged.touch {
-        insert_touch(conn, touch).await?;
+}
+
+/// What one statement stores.
+struct Piece {
+    shape: Shape,
+    positions: Vec<usize>,
+}
+
+impl Piece {
+    /// In statements that take all of them.
+    fn cut(self) -> Vec<Self> {
+        let pieces = self.positions.chunks(ROWS_MAX);
+        pieces.map(|positions| Self { shape: self.shape, positions: positions.to_vec() }).collect()
     }
-    Ok(())
+
+    /// Whether all of it was stored.
+    async fn store(
+        &self,
+        conn: &mut SqliteConnection,
+        statements: &Statements,
+        judged: &[Judged],
+        part: Part,
+    ) -> sqlx::Result<bool> {
+        let sized = match self.shape {
+            Shape::Claim => &statements.claim,
+            Shape::Settle => &statements.settle,
+            Shape::Renew => &statements.renew,
+            Shape::Whole => &statements.update,
+        };
+        let query = sqlx::query(sized.of(self.positions.len(), part));
+        let query = self.positions.iter().fold(query, |query, position| bind(query, &judged[*position]));
+        // The results come in the statements' order. Behind the last one nothing is waited for: the connection's thread
+        // still has to clear up.
+        let (mut before, mut behind) = (usize::from(part.begins), usize::from(part.ends));
+        let mut results = conn.fetch_many(query);
+        let mut stored = None;
+        while stored.is_none() || behind > 0 {
+            let Some(result) = results.try_next().await? else { break };
+            match result {
+                Either::Left(_) if before > 0 => before -= 1,
+                Either::Left(_) if stored.is_some() => behind -= 1,
+                Either::Left(result) => stored = Some(result.rows_affected()),
+                Either::Right(_) => {}
+            }
+        }
+        Ok(stored == Some(self.positions.len() as u64))
+    }
 }
 
-/// A change that is repeated because its acknowledgement was lost brings its evidence again.
-async fn insert_evidence(
-    conn: &mut SqliteConnection,
-    digest: &[u8],
-    evidence: &Evidence,
-) -> sqlx::Result<()> {
-    let payload = evidence.payload.as_ref();
-    sqlx::query(
-        "INSERT INTO effectual_evidence (digest, attempt, fence, at, verdict, payload, payload_codec)
-         VALUES (?, ?, ?, ?, ?, ?, ?)
-         ON CONFLICT (digest, attempt, fence, verdict) DO NOTHING",
-    )
-    .bind(digest)
-    .bind(evidence.attempt)
-    .bind(evidence.fence)
-    .bind(evidence.at)
-    .bind(evidence.verdict.as_str())
-    .bind(payload.map(|payload| &payload.bytes[..]))
-    .bind(payload.map(|payload| payload.codec.as_str()))
-    .execute(conn)
-    .await?;
-    Ok(())
+fn bind<'q>(query: Bound<'q>, judged: &'q Judged) -> Bound<'q> {
+    let Some((shape, write)) = &judged.write else { return query };
+    let (record, Some(seen)) = (&write.effect, &judged.seen) else { return shape::bind_claim(query, write) };
+    let query = row::bind_seen(query, record, seen);
+    match shape {
+        Shape::Renew => shape::bind_renewal(query, record),
+        Shape::Settle => shape::bind_settle(query, record),
+        Shape::Claim | Shape::Whole => row::bind_current(query.bind(seen.state.as_str()), record),
+    }
 }
-
-async fn insert_audit(conn: &mut SqliteConnection, digest: &[u8], entry: &AuditEntry) -> sqlx::Result<()> {
-    sqlx::query(
-        "INSERT INTO effectual_audit (digest, at, who, why, action, before, after) VALUES (?, ?, ?, ?, ?, ?, ?)",
-    )
-    .bind(digest)
-    .bind(entry.at)
-    .bind(&entry.who)
-    .bind(&entry.why)
-    .bind(entry.action.as_str())
-    .bind(entry.before.to_text())
-    .bind(entry.after.to_text())
-    .execute(conn)
-    .await?;
-    Ok(())
-}
-
-/// The first touch wins, and a run that made an attempt of its own since the judgement needs none; neither does an effect
-/// that was removed since.
-async fn insert_touch(conn: &mut SqliteConnection, touch: &Touch) -> sqlx::Result<()> {
-    sqlx::query(
-        "INSERT INTO effectual_touches (run, digest, node, invocation, at)
-         SELECT ?1, ?2, ?3, ?4, ?5
-         WHERE EXISTS (SELECT 1 FROM effectual_effects WHERE digest = ?2 AND run IS NOT ?1)
-             AND NOT EXISTS (SELECT 1 FROM effectual_attempts WHERE digest = ?2 AND run = ?1)
-         ON CONFLICT (run, digest) DO NOTHING",
-    )
-    .bind(touch.place.run.as_ref().map(RunId::as_str))
-    .bind(&touch.digest[..])
-    .bind(touch.place.node.as_ref().map(NodeId::as_str))
-    .bind(touch.place.invocation.as_ref().map(InvocationId::as_str))
-    .bind(touch.at)
-    .execute(conn)
-    .await?;
-    Ok(())
-}
-
-const INSERT_ATTEMPT: &str = "INSERT INTO effectual_attempts (digest, attempt, fence, token, class, run, node, \
-    invocation, started_at, lease_until, attempt_timeout_ms, ended_at, verdict, send_digest, key_taken) \
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
