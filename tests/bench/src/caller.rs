@@ -41,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) start: Barrier,
     running: AtomicUsize,
     server: Option<u32>,
+    /// Whose callers they are.
+    of: String,
     seen: Mutex<Seen>,
 }
 
@@ -53,11 +55,12 @@ pub(crate) struct Seen {
 }
 
 impl Shared {
-    pub(crate) fn new(callers: usize, server: Option<u32>) -> Arc<Self> {
+    pub(crate) fn new(of: &str, callers: usize, server: Option<u32>) -> Arc<Self> {
         Arc::new(Self {
             start: Barrier::new(callers + 1),
             running: AtomicUsize::new(callers),
             server,
+            of: of.to_owned(),
             seen: Mutex::default(),
         })
     }
@@ -78,6 +81,7 @@ pub(crate) struct Caller {
     until: Instant,
     sent: Instant,
     latencies: Vec<Duration>,
+    finished: bool,
 }
 
 impl Caller {
@@ -92,6 +96,7 @@ impl Caller {
             until: Instant::now(),
             sent: Instant::now(),
             latencies: Vec::new(),
+            finished: false,
         }
     }
 
@@ -103,6 +108,11 @@ impl Caller {
     /// No more calls than so many.
     pub(crate) fn at_most(&mut self, calls: u64) {
         self.left = calls;
+    }
+
+    /// Whether its calls are counted down.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.left != u64::MAX
     }
 
     /// Waits for all the others.
@@ -118,7 +128,9 @@ impl Caller {
             self.finish();
             return None;
         }
-        self.left -= 1;
+        if self.is_limited() {
+            self.left -= 1;
+        }
         Some(self.keys.next(&mut self.random))
     }
 
@@ -130,10 +142,21 @@ impl Caller {
     }
 
     fn finish(&mut self) {
+        self.finished = true;
         let mut seen = self.shared.seen.lock().expect("a caller panicked");
         seen.latencies.append(&mut self.latencies);
         if self.shared.running.fetch_sub(1, Ordering::AcqRel) == 1 {
             seen.ended = Some((self.sent, cpu::used(self.shared.server)));
+        }
+    }
+}
+
+/// All others wait for a caller that never comes: a contender that fails ends the run.
+impl Drop for Caller {
+    fn drop(&mut self) {
+        if !self.finished {
+            eprintln!("a caller of {} went away before its time was over", self.shared.of);
+            std::process::exit(1);
         }
     }
 }

@@ -129,14 +129,12 @@ pub(crate) fn lines(cells: &[Cell]) -> Vec<Line> {
         match other.name {
             EFFECTUAL => {}
             LIMIT => lines.push(line("ratio-to-limit-hits", None, self::ratio(&own.hits, &other.hits))),
-            name => lines.push(line("ratio-to-peer-hits", Some(name), self::ratio(&own.hits, &other.hits))),
+            name => {
+                // A call that is found again by its key; a step is found by its place in a workflow that runs again.
+                let name = name.strip_suffix("-workflow").unwrap_or(name);
+                lines.push(line("ratio-to-peer-hits", Some(name), self::ratio(&own.hits, &other.hits)));
+            }
         }
-    }
-    // Of a peer's two ways, the better one counts.
-    for peer in ["durare", "dbos"] {
-        let ways = cells.iter().filter(|cell| cell.name.starts_with(peer) && !cell.hits.is_empty());
-        let worst = ways.map(|cell| self::ratio(&own.hits, &cell.hits)).min_by(f64::total_cmp);
-        lines.extend(worst.map(|worst| line("ratio-to-peer-hits", Some(peer), worst)));
     }
     lines
 }

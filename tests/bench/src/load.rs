@@ -41,7 +41,7 @@ pub(crate) async fn replay(name: &str, contender: &Arc<dyn Contender>, keys: &Ke
 }
 
 async fn round(name: &str, contender: &Arc<dyn Contender>, keys: &Keys, load: Load, fresh: bool) -> Round {
-    let shared = Shared::new(load.callers, load.server);
+    let shared = Shared::new(name, load.callers, load.server);
     let tasks: Vec<_> = (0..load.callers)
         .map(|number| {
             let (contender, caller) =

@@ -42,7 +42,7 @@ pub(crate) async fn steps(url: &str, provider: &Arc<Provider>) -> Steps {
 async fn lane(lanes: Arc<Lanes>, provider: Arc<Provider>) -> dbos::Result<()> {
     let id = dbos::workflow_id().expect("inside a workflow");
     let mut caller = lanes.take(&id);
-    let mut steps = 0;
+    let (mut steps, again) = (0, caller.is_limited());
     caller.ready().await;
     while let Some(key) = caller.next() {
         let provider = &provider;
@@ -54,7 +54,7 @@ async fn lane(lanes: Arc<Lanes>, provider: Arc<Provider>) -> dbos::Result<()> {
         caller.done();
         steps += 1;
     }
-    lanes.record(&id, steps);
+    lanes.record(&id, steps, again);
     Ok(())
 }
 

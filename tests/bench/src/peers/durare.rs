@@ -64,7 +64,7 @@ async fn engine(at: At<'_>, lanes: &Arc<Lanes>, provider: &Arc<Provider>) -> Dur
 /// One caller's workflow; re-run, it finds its steps recorded.
 async fn lane(cx: DurableContext, lanes: Arc<Lanes>, provider: Arc<Provider>) -> Result<()> {
     let mut caller = lanes.take(cx.workflow_id());
-    let mut steps = 0;
+    let (mut steps, again) = (0, caller.is_limited());
     caller.ready().await;
     while let Some(key) = caller.next() {
         let step = || async {
@@ -75,7 +75,7 @@ async fn lane(cx: DurableContext, lanes: Arc<Lanes>, provider: Arc<Provider>) ->
         caller.done();
         steps += 1;
     }
-    lanes.record(cx.workflow_id(), steps);
+    lanes.record(cx.workflow_id(), steps, again);
     Ok(())
 }
 

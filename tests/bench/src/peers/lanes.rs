@@ -30,8 +30,11 @@ impl Lanes {
         self.waiting.lock().expect("nobody panicked").remove(id).expect("a caller for each workflow")
     }
 
-    /// The workflow has recorded so many steps.
-    pub(crate) fn record(&self, id: &str, steps: u64) {
+    /// The workflow has recorded so many steps, if it was not one that ran again.
+    pub(crate) fn record(&self, id: &str, steps: u64, again: bool) {
+        if again {
+            return;
+        }
         self.recorded.lock().expect("nobody panicked").push((id.to_owned(), steps));
     }
 
