@@ -73,8 +73,9 @@ async fn serve(path: &Path, intake: &Intake) {
         }
     };
     let checkpoint = async {
+        let mut due = tokio::time::interval(Duration::from_millis(100));
         loop {
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            due.tick().await;
             sqlx::raw_sql("PRAGMA wal_checkpoint(PASSIVE)").execute(&mut beside).await.expect("a checkpoint");
         }
     };
