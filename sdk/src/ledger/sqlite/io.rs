@@ -198,6 +198,8 @@ impl Io {
                     return stored;
                 }
             };
+            // Nothing is open where it was the first statement that had to wait.
+            drop(sqlx::raw_sql("ROLLBACK").execute(&mut *conn).await);
             if trust.absence {
                 return Ok((0..judged.len()).collect());
             }
