@@ -201,6 +201,8 @@ fn a_settlement_changes_nothing_beside_its_columns() {
 fn a_first_claim_and_its_settlement_are_what_their_statements_take_them_for() {
     let claimed = first(CLOCK);
     assert!(rows_usual::is_first_claim(&claimed));
+    // Of the class that its end says.
+    let claimed = EffectRecord { class: RecoveryClass::Hold, ..claimed };
     let [success, refusal] = [
         settle(AttemptVerdict::Performed, OutcomeKind::Success, 86_400_000),
         settle(AttemptVerdict::Refused, OutcomeKind::Refusal, 86_400_000),
