@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use effectual::{EffectContext, Executor, Ledger, effect};
+use effectual::{EffectContext, Executor, Ledger, OutcomeCache, effect};
 
 use crate::contender::{Contender, Provider};
 
@@ -27,6 +27,12 @@ impl Effectual {
     pub(crate) fn new(ledger: impl Ledger, provider: &Arc<Provider>) -> Self {
         let executor = Executor::builder(ledger).build().expect("an executor");
         Self { executor, provider: Arc::clone(provider) }
+    }
+
+    /// The same, with outcomes kept in the process' memory.
+    pub(crate) fn cached(ledger: impl Ledger, provider: &Arc<Provider>) -> Self {
+        let builder = Executor::builder(ledger).outcome_cache(OutcomeCache::new());
+        Self { executor: builder.build().expect("an executor"), provider: Arc::clone(provider) }
     }
 
     pub(crate) fn executor(&self) -> &Executor {

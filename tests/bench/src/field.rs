@@ -15,20 +15,23 @@ use crate::{
 /// What all others are measured against.
 pub(crate) const LIMIT: &str = "group-commit";
 pub(crate) const EFFECTUAL: &str = "effectual";
+pub(crate) const CACHED: &str = "effectual-cached";
 
 /// In the order in which they take turns: Effectual next to what it is compared with most.
-pub(crate) const SQLITE: [&str; 7] = [
+pub(crate) const SQLITE: [&str; 8] = [
     LIMIT,
     EFFECTUAL,
+    CACHED,
     "two-statements",
     "agent-effects",
     "durare-step",
     "durare-step-full",
     "durare-workflow",
 ];
-pub(crate) const POSTGRES: [&str; 8] = [
+pub(crate) const POSTGRES: [&str; 9] = [
     LIMIT,
     EFFECTUAL,
+    CACHED,
     "two-statements",
     "agent-effects",
     "durare-step",
@@ -86,6 +89,10 @@ async fn on_sqlite(name: &'static str, store: &Store, provider: &Arc<Provider>) 
             let ledger = SqliteLedger::open(path).await.expect("a ledger");
             Arc::new(Effectual::new(ledger, provider))
         }
+        CACHED => {
+            let ledger = SqliteLedger::open(path).await.expect("a ledger");
+            Arc::new(Effectual::cached(ledger, provider))
+        }
         "two-statements" => Arc::new(by_hand::sqlite::TwoStatements::open(path, provider).await),
         "agent-effects" => Arc::new(agent_effects::sqlite(path, provider).await),
         "durare-step" => Arc::new(durare::steps(durare::At::Sqlite(path), provider).await),
@@ -101,6 +108,10 @@ async fn on_postgres(name: &'static str, url: &str, provider: &Arc<Provider>) ->
         EFFECTUAL => {
             let ledger = PostgresLedger::connect(url).await.expect("a ledger");
             Arc::new(Effectual::new(ledger, provider))
+        }
+        CACHED => {
+            let ledger = PostgresLedger::connect(url).await.expect("a ledger");
+            Arc::new(Effectual::cached(ledger, provider))
         }
         "two-statements" => Arc::new(by_hand::postgres::TwoStatements::connect(url, provider).await),
         "agent-effects" => Arc::new(agent_effects::postgres(url, provider).await),

@@ -2,7 +2,7 @@
 
 use crate::{
     compare::Cell,
-    field::{EFFECTUAL, LIMIT},
+    field::{CACHED, EFFECTUAL, LIMIT},
     load::Round,
 };
 
@@ -111,7 +111,7 @@ pub(crate) fn lines(cells: &[Cell]) -> Vec<Line> {
     let Some(own) = cells.iter().find(|cell| cell.name == EFFECTUAL) else { return Vec::new() };
     let line = |figure, of, value| Line::new(figure, of, own.database.name(), own.callers, value);
     let mut lines = Vec::new();
-    for other in cells.iter().filter(|cell| cell.name != EFFECTUAL) {
+    for other in cells.iter().filter(|cell| ![EFFECTUAL, CACHED].contains(&cell.name)) {
         let ratio = ratio(&own.rounds, &other.rounds);
         match other.name {
             LIMIT => lines.push(line("ratio-to-limit", None, ratio)),
@@ -127,7 +127,7 @@ pub(crate) fn lines(cells: &[Cell]) -> Vec<Line> {
             median(other.hits.iter().map(|hit| hit.per_second)),
         ));
         match other.name {
-            EFFECTUAL => {}
+            EFFECTUAL | CACHED => {}
             LIMIT => lines.push(line("ratio-to-limit-hits", None, self::ratio(&own.hits, &other.hits))),
             name => {
                 // A call that is found again by its key; a step is found by its place in a workflow that runs again.

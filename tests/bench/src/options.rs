@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use crate::compare::Pace;
+use crate::{compare::Pace, field::CACHED};
 
 pub(crate) const USAGE: &str = "\
     [--quick | --full] [PART…]   parts: sqlite postgres layer (all three by default), growth, hours\n\
@@ -83,7 +83,10 @@ impl Options {
         let spare = |name: &str| {
             !self.full
                 && ![1, 64].contains(&callers)
-                && (name == "two-statements" || name.ends_with("-workflow") || name.ends_with("-full"))
+                && (name == "two-statements"
+                    || name == CACHED
+                    || name.ends_with("-workflow")
+                    || name.ends_with("-full"))
         };
         all.iter()
             .filter(|name| match &self.only {

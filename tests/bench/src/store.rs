@@ -23,7 +23,7 @@ impl Server {
             sqlx::query_scalar(sql).fetch_one(conn).await.expect("a setting")
         };
         let backend = ask(&mut conn, "SELECT pg_backend_pid()::text").await;
-        let version = ask(&mut conn, "SHOW server_version").await;
+        let version = ask(&mut conn, "SELECT split_part(current_setting('server_version'), ' ', 1)").await;
         let folder = PathBuf::from(ask(&mut conn, "SHOW data_directory").await);
         assert_eq!(ask(&mut conn, "SHOW fsync").await, "on", "durable means durable");
         assert_eq!(ask(&mut conn, "SHOW synchronous_commit").await, "on", "durable means durable");

@@ -101,6 +101,9 @@ pub(crate) async fn measure(ground: &Ground<'_>, rows: &[u64], pace: Pace) -> Ve
         rates(&mut point, ground, &own, &other, pace).await;
         let (witness, recovery) = look::reads(&*ledger, &executor, &provider).await;
         (point.witness_us, point.recovery_us) = (witness, recovery);
+        if size == 0 {
+            LEDGER.fill(&own.store, look::SWEPT).await;
+        }
         point.sweep_us = look::sweep(&own.store, &*ledger).await;
         println!("{point}");
         points.push(point);

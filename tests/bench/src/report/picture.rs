@@ -43,7 +43,9 @@ impl Axes {
             callers = (callers.0.min(row.callers as f64), callers.1.max(row.callers as f64));
             rates = (rates.0.min(row.per_second), rates.1.max(row.per_second));
         }
-        Self { callers, rates: (10_f64.powf(rates.0.log10().floor()), rates.1 * 1.25) }
+        let decade = 10_f64.powf(rates.0.log10().floor());
+        let least = [5.0, 2.0, 1.0].map(|factor| factor * decade).into_iter().find(|least| *least <= rates.0);
+        Self { callers, rates: (least.unwrap_or(decade), rates.1 * 1.25) }
     }
 
     fn x(&self, callers: f64) -> f64 {
@@ -137,11 +139,11 @@ fn panel(svg: &mut String, database: &str, rows: &[&Row], axes: &Axes) {
 /// The grid with the numbers beside it.
 fn grid(svg: &mut String, title: &str, rows: &[&Row], axes: &Axes) {
     writeln!(svg, "<text y=\"-10\" font-weight=\"600\" fill=\"#1a1a1a\">{title}</text>").expect("text");
-    let mut decade = axes.rates.0;
+    let mut decade = 10_f64.powf(axes.rates.0.log10().floor());
     while decade <= axes.rates.1 {
         for (factor, strong) in [(1.0, true), (2.0, false), (5.0, false)] {
             let rate = decade * factor;
-            if rate > axes.rates.1 {
+            if !(axes.rates.0..=axes.rates.1).contains(&rate) {
                 continue;
             }
             let (y, colour) = (axes.y(rate), if strong { "#c4c4be" } else { "#e6e6e0" });
