@@ -1,7 +1,6 @@
 //! Calls on the ledger in memory, for whoever counts: `call MODE CALLS` makes so many of one kind (`fresh`, `hit`, `plain`)
 //! and nothing else, for callgrind; `call allocations` counts allocations of each kind.
 
-#[path = "../annotated.rs"]
 mod annotated;
 
 use annotated::{order, plain, runtime, scope};
