@@ -5,7 +5,7 @@ use std::sync::{Arc, atomic::AtomicU64};
 use effectual::{PostgresLedger, SqliteLedger};
 
 use crate::{
-    by_hand,
+    by_hand::{self, tables::Table},
     contender::{Contender, Provider},
     effectual::Effectual,
     peers::{agent_effects, dbos, durare},
@@ -14,12 +14,15 @@ use crate::{
 
 /// What all others are measured against.
 pub(crate) const LIMIT: &str = "group-commit";
+/// The same code on the ledger's table: what its rules and indexes cost whoever writes to it.
+pub(crate) const ON_LEDGER: &str = "group-commit-on-ledger";
 pub(crate) const EFFECTUAL: &str = "effectual";
 pub(crate) const CACHED: &str = "effectual-cached";
 
 /// In the order in which they take turns: Effectual next to what it is compared with most.
-pub(crate) const SQLITE: [&str; 8] = [
+pub(crate) const SQLITE: [&str; 9] = [
     LIMIT,
+    ON_LEDGER,
     EFFECTUAL,
     CACHED,
     "two-statements",
@@ -28,8 +31,9 @@ pub(crate) const SQLITE: [&str; 8] = [
     "durare-step-full",
     "durare-workflow",
 ];
-pub(crate) const POSTGRES: [&str; 9] = [
+pub(crate) const POSTGRES: [&str; 10] = [
     LIMIT,
+    ON_LEDGER,
     EFFECTUAL,
     CACHED,
     "two-statements",
@@ -84,7 +88,8 @@ async fn contender(name: &'static str, store: &Store, provider: &Arc<Provider>) 
 async fn on_sqlite(name: &'static str, store: &Store, provider: &Arc<Provider>) -> Arc<dyn Contender> {
     let path = store.path();
     match name {
-        LIMIT => Arc::new(by_hand::sqlite::group(path, provider).await),
+        LIMIT => Arc::new(by_hand::sqlite::group(path, Table::Own, provider).await),
+        ON_LEDGER => Arc::new(by_hand::sqlite::group(path, Table::Ledger, provider).await),
         EFFECTUAL => {
             let ledger = SqliteLedger::open(path).await.expect("a ledger");
             Arc::new(Effectual::new(ledger, provider))
@@ -104,7 +109,8 @@ async fn on_sqlite(name: &'static str, store: &Store, provider: &Arc<Provider>) 
 
 async fn on_postgres(name: &'static str, url: &str, provider: &Arc<Provider>) -> Arc<dyn Contender> {
     match name {
-        LIMIT => Arc::new(by_hand::postgres::group(url, provider).await),
+        LIMIT => Arc::new(by_hand::postgres::group(url, Table::Own, provider).await),
+        ON_LEDGER => Arc::new(by_hand::postgres::group(url, Table::Ledger, provider).await),
         EFFECTUAL => {
             let ledger = PostgresLedger::connect(url).await.expect("a ledger");
             Arc::new(Effectual::new(ledger, provider))

@@ -2,7 +2,7 @@
 
 use crate::{
     compare::Cell,
-    field::{CACHED, EFFECTUAL, LIMIT},
+    field::{CACHED, EFFECTUAL, LIMIT, ON_LEDGER},
     load::Round,
 };
 
@@ -115,6 +115,7 @@ pub(crate) fn lines(cells: &[Cell]) -> Vec<Line> {
         let ratio = ratio(&own.rounds, &other.rounds);
         match other.name {
             LIMIT => lines.push(line("ratio-to-limit", None, ratio)),
+            ON_LEDGER => lines.push(line("ratio-to-limit-on-ledger", None, ratio)),
             name => lines.push(line("ratio-to-peer", Some(name), ratio)),
         }
     }
@@ -127,7 +128,7 @@ pub(crate) fn lines(cells: &[Cell]) -> Vec<Line> {
             median(other.hits.iter().map(|hit| hit.per_second)),
         ));
         match other.name {
-            EFFECTUAL | CACHED => {}
+            EFFECTUAL | CACHED | ON_LEDGER => {}
             LIMIT => lines.push(line("ratio-to-limit-hits", None, self::ratio(&own.hits, &other.hits))),
             name => {
                 // A call that is found again by its key; a step is found by its place in a workflow that runs again.

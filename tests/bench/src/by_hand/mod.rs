@@ -4,6 +4,7 @@
 pub(crate) mod postgres;
 pub(crate) mod queue;
 pub(crate) mod sqlite;
+pub(crate) mod tables;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -22,9 +23,6 @@ pub(crate) const LEASE_MS: i64 = 60_000;
 
 /// How long an outcome is kept, in milliseconds.
 pub(crate) const RETAIN_MS: i64 = 400 * 86_400_000;
-
-/// How many effects have an outcome.
-pub(crate) const COUNT: &str = "SELECT count(*) FROM effects WHERE state = 'completed'";
 
 impl Claim {
     pub(crate) fn of(key: u64) -> Self {

@@ -14,40 +14,11 @@ use sqlx::{
 use uuid::Uuid;
 
 use super::{
-    COUNT, Claim, LEASE_MS, RETAIN_MS, Settle,
+    Claim, LEASE_MS, RETAIN_MS, Settle,
     queue::{self, Batch, Group},
+    tables::{OnPostgres, Table},
 };
 use crate::contender::{Contender, Provider};
-
-/// The first half of the digest is the key, as in the ledger.
-const SCHEMA: &str = "CREATE TABLE effects (
-    head uuid PRIMARY KEY, tail bytea NOT NULL, tenant text NOT NULL, operation text NOT NULL, fingerprint bytea NOT NULL,
-    provider_key text NOT NULL, state text NOT NULL, attempt bigint NOT NULL, token uuid NOT NULL,
-    started_at bigint NOT NULL, lease_until bigint NOT NULL, payload bytea, settled_at bigint, retain_until bigint)
-    WITH (fillfactor = 60)";
-
-const CLAIM: &str =
-    "INSERT INTO effects (head, tail, tenant, operation, fingerprint, provider_key, state, attempt, token,
-        started_at, lease_until)
-    SELECT head, tail, 'acme', 'order', fingerprint, provider_key, 'claimed', 1, token, now, lease
-    FROM unnest($1::uuid[], $2::bytea[], $3::bytea[], $4::text[], $5::uuid[], $6::bigint[], $7::bigint[])
-        AS v (head, tail, fingerprint, provider_key, token, now, lease)
-    ON CONFLICT (head) DO NOTHING RETURNING head";
-
-const CLAIM_ONE: &str = "INSERT INTO effects (head, tail, tenant, operation, fingerprint, provider_key, state, attempt,
-        token, started_at, lease_until)
-    VALUES ($1, $2, 'acme', 'order', $3, $4, 'claimed', 1, $5, $6, $7) ON CONFLICT (head) DO NOTHING RETURNING head";
-
-const SETTLE: &str = "UPDATE effects AS e SET state = 'completed', payload = v.payload, settled_at = v.now,
-        retain_until = v.retain
-    FROM unnest($1::uuid[], $2::uuid[], $3::bytea[], $4::bigint[], $5::bigint[]) AS v (head, token, payload, now, retain)
-    WHERE e.head = v.head AND e.token = v.token AND e.state = 'claimed' RETURNING e.head";
-
-const SETTLE_ONE: &str =
-    "UPDATE effects SET state = 'completed', payload = $3, settled_at = $4, retain_until = $5
-    WHERE head = $1 AND token = $2 AND state = 'claimed' RETURNING head";
-
-const READ: &str = "SELECT head, payload FROM effects WHERE head = ANY($1)";
 
 /// A batch of any size has one plan, and it must not be that for a small table.
 const PINS: [(&str, &str); 4] = [
@@ -61,9 +32,11 @@ fn options(url: &str) -> PgConnectOptions {
     PgConnectOptions::from_str(url).expect("a URL").options(PINS)
 }
 
-async fn create(url: &str) {
+async fn create(url: &str, table: Table) {
     let mut conn = PgConnection::connect_with(&options(url)).await.expect("a server");
-    sqlx::raw_sql(SCHEMA).execute(&mut conn).await.expect("a table");
+    for statements in table.on_postgres().schema {
+        sqlx::raw_sql(*statements).execute(&mut conn).await.expect("a table");
+    }
 }
 
 fn head(digest: &[u8; 32]) -> Uuid {
@@ -71,40 +44,40 @@ fn head(digest: &[u8; 32]) -> Uuid {
 }
 
 /// Two writers, each a task with a connection of its own; with one caller they are never both busy.
-pub(crate) async fn group(url: &str, provider: &Arc<Provider>) -> Group {
-    create(url).await;
-    let (group, intake) = queue::queue(provider);
+pub(crate) async fn group(url: &str, table: Table, provider: &Arc<Provider>) -> Group {
+    create(url, table).await;
+    let (group, intake) = queue::queue(table, provider);
     let intake = Arc::new(intake);
     for _ in 0..2 {
         let (intake, options) = (Arc::clone(&intake), options(url));
         tokio::spawn(async move {
             let mut conn = PgConnection::connect_with(&options).await.expect("a server");
             while let Some(batch) = queue::next(&intake).await {
-                apply(&mut conn, batch).await.expect("a commit");
+                apply(&mut conn, table.on_postgres(), batch).await.expect("a commit");
             }
         });
     }
     group
 }
 
-async fn apply(conn: &mut PgConnection, batch: Batch) -> sqlx::Result<()> {
+async fn apply(conn: &mut PgConnection, on: &OnPostgres, batch: Batch) -> sqlx::Result<()> {
     let Batch { mut claims, claimants, settles, settlers, reads, readers } = batch;
     // Each statement is a commit of its own, so that no transaction holds rows while the next statement is on its way.
     if !claims.is_empty() {
         let asked: Vec<_> = claims.iter().map(|claim| head(&claim.digest)).collect();
         // In one order everywhere: two writers that insert the same keys never wait for each other in a circle.
         claims.sort_unstable_by_key(|claim| claim.digest);
-        let won = claim(conn, &claims).await?;
+        let won = claim(conn, on, &claims).await?;
         asked.iter().zip(claimants).for_each(|(head, reply)| _ = reply.send(won.contains(head)));
     }
     if !settles.is_empty() {
-        let settled = settle(conn, &settles).await?;
+        let settled = settle(conn, on, &settles).await?;
         let heads = settles.iter().map(|settle| head(&settle.digest));
         heads.zip(settlers).for_each(|(head, reply)| _ = reply.send(settled.contains(&head)));
     }
     if !reads.is_empty() {
         let heads: Vec<_> = reads.iter().map(head).collect();
-        let rows = sqlx::query(READ).bind(&heads).fetch_all(conn).await?;
+        let rows = sqlx::query(on.read).bind(&heads).fetch_all(conn).await?;
         let found: sqlx::Result<HashMap<Uuid, Option<Vec<u8>>>> =
             rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect();
         let found = found?;
@@ -116,10 +89,10 @@ async fn apply(conn: &mut PgConnection, batch: Batch) -> sqlx::Result<()> {
     Ok(())
 }
 
-async fn claim(conn: &mut PgConnection, claims: &[Claim]) -> sqlx::Result<HashSet<Uuid>> {
+async fn claim(conn: &mut PgConnection, on: &OnPostgres, claims: &[Claim]) -> sqlx::Result<HashSet<Uuid>> {
     let heads = match claims {
         [claim] => {
-            sqlx::query_scalar(CLAIM_ONE)
+            sqlx::query_scalar(on.claim_one)
                 .bind(head(&claim.digest))
                 .bind(&claim.digest[16..])
                 .bind(&claim.fingerprint[..])
@@ -131,7 +104,7 @@ async fn claim(conn: &mut PgConnection, claims: &[Claim]) -> sqlx::Result<HashSe
                 .await?
         }
         _ => {
-            sqlx::query_scalar(CLAIM)
+            sqlx::query_scalar(on.claim)
                 .bind(claims.iter().map(|claim| head(&claim.digest)).collect::<Vec<_>>())
                 .bind(claims.iter().map(|claim| &claim.digest[16..]).collect::<Vec<_>>())
                 .bind(claims.iter().map(|claim| &claim.fingerprint[..]).collect::<Vec<_>>())
@@ -146,10 +119,10 @@ async fn claim(conn: &mut PgConnection, claims: &[Claim]) -> sqlx::Result<HashSe
     Ok(heads.into_iter().collect())
 }
 
-async fn settle(conn: &mut PgConnection, settles: &[Settle]) -> sqlx::Result<HashSet<Uuid>> {
+async fn settle(conn: &mut PgConnection, on: &OnPostgres, settles: &[Settle]) -> sqlx::Result<HashSet<Uuid>> {
     let heads = match settles {
         [settle] => {
-            sqlx::query_scalar(SETTLE_ONE)
+            sqlx::query_scalar(on.settle_one)
                 .bind(head(&settle.digest))
                 .bind(Uuid::from_bytes(settle.token))
                 .bind(&settle.payload[..])
@@ -159,7 +132,7 @@ async fn settle(conn: &mut PgConnection, settles: &[Settle]) -> sqlx::Result<Has
                 .await?
         }
         _ => {
-            sqlx::query_scalar(SETTLE)
+            sqlx::query_scalar(on.settle)
                 .bind(settles.iter().map(|settle| head(&settle.digest)).collect::<Vec<_>>())
                 .bind(settles.iter().map(|settle| Uuid::from_bytes(settle.token)).collect::<Vec<_>>())
                 .bind(settles.iter().map(|settle| &settle.payload[..]).collect::<Vec<_>>())
@@ -180,7 +153,7 @@ pub(crate) struct TwoStatements {
 
 impl TwoStatements {
     pub(crate) async fn connect(url: &str, provider: &Arc<Provider>) -> Self {
-        create(url).await;
+        create(url, Table::Own).await;
         let pool = PgPoolOptions::new().max_connections(16).test_before_acquire(false);
         Self {
             pool: pool.connect_with(options(url)).await.expect("a server"),
@@ -192,13 +165,14 @@ impl TwoStatements {
 #[async_trait]
 impl Contender for TwoStatements {
     async fn perform(&self, key: u64) {
-        let one = Claim::of(key);
+        let (on, one) = (Table::Own.on_postgres(), Claim::of(key));
         let won =
-            claim(&mut self.pool.acquire().await.expect("a connection"), std::slice::from_ref(&one)).await;
+            claim(&mut self.pool.acquire().await.expect("a connection"), on, std::slice::from_ref(&one))
+                .await;
         assert_eq!(won.expect("a claim").len(), 1, "nobody else has the claim");
         self.provider.perform();
         let settled =
-            settle(&mut self.pool.acquire().await.expect("a connection"), &[Settle::of(&one, key)]).await;
+            settle(&mut self.pool.acquire().await.expect("a connection"), on, &[Settle::of(&one, key)]).await;
         assert_eq!(settled.expect("a settle").len(), 1, "the claim is the caller's");
     }
     fn replays(&self) -> bool {
@@ -206,6 +180,6 @@ impl Contender for TwoStatements {
     }
 
     fn count(&self) -> &'static str {
-        COUNT
+        Table::Own.count()
     }
 }

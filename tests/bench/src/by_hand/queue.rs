@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::sync::{Mutex, mpsc, oneshot};
 
-use super::{COUNT, Claim, Settle, digest};
+use super::{Claim, Settle, digest, tables::Table};
 use crate::contender::{Contender, Provider};
 
 /// How many commands one commit carries at the most.
@@ -23,6 +23,7 @@ pub(crate) type Intake = Mutex<mpsc::Receiver<Command>>;
 pub(crate) struct Group {
     sender: mpsc::Sender<Command>,
     provider: Arc<Provider>,
+    table: Table,
 }
 
 /// A batch, by kind.
@@ -36,9 +37,9 @@ pub(crate) struct Batch {
     pub(crate) readers: Vec<oneshot::Sender<Option<Vec<u8>>>>,
 }
 
-pub(crate) fn queue(provider: &Arc<Provider>) -> (Group, Intake) {
+pub(crate) fn queue(table: Table, provider: &Arc<Provider>) -> (Group, Intake) {
     let (sender, receiver) = mpsc::channel(4096);
-    (Group { sender, provider: Arc::clone(provider) }, Mutex::new(receiver))
+    (Group { sender, provider: Arc::clone(provider), table }, Mutex::new(receiver))
 }
 
 /// Waits for the first command and takes what else is there.
@@ -91,6 +92,6 @@ impl Contender for Group {
     }
 
     fn count(&self) -> &'static str {
-        COUNT
+        self.table.count()
     }
 }

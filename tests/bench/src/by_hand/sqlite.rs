@@ -16,21 +16,11 @@ use sqlx::{
 use tokio::{runtime, sync::Mutex};
 
 use super::{
-    COUNT, Claim, LEASE_MS, RETAIN_MS, Settle,
+    Claim, LEASE_MS, RETAIN_MS, Settle,
     queue::{self, Batch, Group, Intake},
+    tables::Table,
 };
 use crate::contender::{Contender, Provider};
-
-const SCHEMA: &str = "CREATE TABLE effects (
-    seq INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, tenant TEXT NOT NULL, operation TEXT NOT NULL,
-    fingerprint BLOB NOT NULL, provider_key TEXT NOT NULL, state TEXT NOT NULL, attempt INTEGER NOT NULL,
-    token BLOB NOT NULL, started_at INTEGER NOT NULL, lease_until INTEGER NOT NULL,
-    payload BLOB, settled_at INTEGER, retain_until INTEGER)";
-
-const CLAIM: &str = "INSERT INTO effects (digest, tenant, operation, fingerprint, provider_key, state, attempt, token, \
-    started_at, lease_until) VALUES ";
-
-const CLAIM_ROW: &str = "(?, 'acme', 'order', ?, ?, 'claimed', 1, ?, ?, ?)";
 
 /// A batch is cut into pieces of these sizes, so that statements stay prepared.
 const SIZES: [usize; 5] = [1, 4, 16, 64, 256];
@@ -44,29 +34,31 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .busy_timeout(Duration::from_secs(30))
 }
 
-async fn open(path: &Path) -> SqliteConnection {
+async fn open(path: &Path, table: Table) -> SqliteConnection {
     let mut conn = SqliteConnection::connect_with(&options(path)).await.expect("a database");
-    sqlx::raw_sql(SCHEMA).execute(&mut conn).await.expect("a table");
+    for statements in table.on_sqlite().schema {
+        sqlx::raw_sql(*statements).execute(&mut conn).await.expect("a table");
+    }
     conn
 }
 
 /// Starts the writer on a thread of its own, with a checkpointer beside it.
-pub(crate) async fn group(path: &Path, provider: &Arc<Provider>) -> Group {
-    open(path).await.close().await.expect("a database");
-    let (group, intake) = queue::queue(provider);
+pub(crate) async fn group(path: &Path, table: Table, provider: &Arc<Provider>) -> Group {
+    open(path, table).await.close().await.expect("a database");
+    let (group, intake) = queue::queue(table, provider);
     let path = path.to_owned();
     thread::spawn(move || {
         let runtime = runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
-        runtime.block_on(serve(&path, &intake));
+        runtime.block_on(serve(&path, table, &intake));
     });
     group
 }
 
-async fn serve(path: &Path, intake: &Intake) {
+async fn serve(path: &Path, table: Table, intake: &Intake) {
     let mut conn = SqliteConnection::connect_with(&options(path)).await.expect("a database");
     sqlx::raw_sql("PRAGMA wal_autocheckpoint = 0").execute(&mut conn).await.expect("a pragma");
     let mut beside = SqliteConnection::connect_with(&options(path)).await.expect("a second connection");
-    let statements = Statements::new();
+    let statements = Statements::on(table);
     let write = async {
         while let Some(batch) = queue::next(intake).await {
             statements.apply(&mut conn, batch).await.expect("a commit");
@@ -93,26 +85,39 @@ struct Statements {
 }
 
 impl Statements {
-    fn new() -> Self {
-        let of = |row: &str, text: &dyn Fn(String) -> String| {
-            SIZES.iter().map(|size| text(vec![row; *size].join(", "))).collect()
+    fn on(table: Table) -> Self {
+        let on = table.on_sqlite();
+        let name = on.name;
+        // Numbered from 1 on: a row may name a parameter twice.
+        let claim_row = |at: usize| {
+            (1..=6).fold(on.claim_row.to_owned(), |row, of| {
+                row.replace(&format!("{{{of}}}"), &format!("?{}", 6 * at + of))
+            })
+        };
+        let of = |row: &dyn Fn(usize) -> String, text: &dyn Fn(String) -> String| {
+            let rows =
+                |size: usize| (0..size).map(|at| format!("({})", row(at))).collect::<Vec<_>>().join(", ");
+            SIZES.iter().map(|size| text(rows(*size))).collect()
         };
         Self {
-            claim: of(CLAIM_ROW, &|rows| {
-                format!("{CLAIM}{rows} ON CONFLICT (digest) DO NOTHING RETURNING digest")
-            }),
-            settle: of("(?, ?, ?, ?, ?)", &|rows| {
+            claim: of(&claim_row, &|rows| {
                 format!(
-                    "WITH v (digest, token, payload, at, retain) AS (VALUES {rows})
-                     UPDATE effects AS e SET state = 'completed', payload = v.payload, settled_at = v.at,
-                         retain_until = v.retain
-                     FROM v WHERE e.digest = +v.digest AND e.token = v.token AND e.state = 'claimed' RETURNING digest"
+                    "INSERT INTO {name} ({}) VALUES {rows} ON CONFLICT (digest) DO NOTHING RETURNING digest",
+                    on.claim
                 )
             }),
-            read: of("(?)", &|rows| {
+            settle: of(&|_| "?, ?, ?, ?, ?".to_owned(), &|rows| {
+                format!(
+                    "WITH v (digest, token, payload, at, retain) AS (VALUES {rows})
+                     UPDATE {name} AS e SET state = 'completed', {}
+                     FROM v WHERE e.digest = +v.digest AND e.token = v.token AND e.state = 'claimed' RETURNING digest",
+                    on.settle
+                )
+            }),
+            read: of(&|_| "?".to_owned(), &|rows| {
                 format!(
                     "WITH v (digest) AS (VALUES {rows})
-                     SELECT e.digest, e.payload FROM v CROSS JOIN effects AS e ON e.digest = v.digest"
+                     SELECT e.digest, e.payload FROM v CROSS JOIN {name} AS e ON e.digest = v.digest"
                 )
             }),
         }
@@ -230,8 +235,8 @@ pub(crate) struct TwoStatements {
 
 impl TwoStatements {
     pub(crate) async fn open(path: &Path, provider: &Arc<Provider>) -> Self {
-        let (conn, provider) = (Mutex::new(open(path).await), Arc::clone(provider));
-        Self { conn, statements: Statements::new(), provider }
+        let (conn, provider) = (Mutex::new(open(path, Table::Own).await), Arc::clone(provider));
+        Self { conn, statements: Statements::on(Table::Own), provider }
     }
 }
 
@@ -251,6 +256,6 @@ impl Contender for TwoStatements {
     }
 
     fn count(&self) -> &'static str {
-        COUNT
+        Table::Own.count()
     }
 }

@@ -87,8 +87,12 @@ pub(crate) async fn measure(ground: &Ground<'_>, rows: &[u64], pace: Pace) -> Ve
     let mut own = Grown::new("effectual", &LEDGER, store, Arc::new(own)).await;
     let store = ground.store("growth-by-hand").await;
     let group: Arc<dyn Contender> = match ground.database {
-        Database::Sqlite => Arc::new(by_hand::sqlite::group(store.path(), &provider).await),
-        Database::Postgres => Arc::new(by_hand::postgres::group(&store.url(), &provider).await),
+        Database::Sqlite => {
+            Arc::new(by_hand::sqlite::group(store.path(), by_hand::tables::Table::Own, &provider).await)
+        }
+        Database::Postgres => {
+            Arc::new(by_hand::postgres::group(&store.url(), by_hand::tables::Table::Own, &provider).await)
+        }
     };
     let mut other = Grown::new("group-commit", &BY_HAND, store, group).await;
     let mut points = Vec::new();

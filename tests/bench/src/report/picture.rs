@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::thousands;
 use crate::{
-    field::{EFFECTUAL, LIMIT},
+    field::{EFFECTUAL, LIMIT, ON_LEDGER},
     machine::Machine,
     table::Row,
 };
@@ -18,8 +18,9 @@ const LEFT: f64 = 62.0;
 const TOP: f64 = 74.0;
 
 /// Told apart also by who does not see red or green; the reference is black and dashed.
-const COLOURS: [(&str, &str); 9] = [
+const COLOURS: [(&str, &str); 10] = [
     (LIMIT, "#1a1a1a"),
+    (ON_LEDGER, "#1a1a1a"),
     (EFFECTUAL, "#0b5fd0"),
     ("two-statements", "#7a7a7a"),
     ("agent-effects", "#c8500a"),
@@ -115,6 +116,7 @@ fn panel(svg: &mut String, database: &str, rows: &[&Row], axes: &Axes) {
         let (weight, dashes) = match name {
             EFFECTUAL => (3.0, ""),
             LIMIT => (1.8, " stroke-dasharray=\"5 3\""),
+            ON_LEDGER => (1.3, " stroke-dasharray=\"2 4\""),
             _ => (1.6, ""),
         };
         writeln!(
