@@ -92,11 +92,12 @@ async fn prepare(conn: &mut SqliteConnection) -> Result<(), InspectError> {
 }
 
 /// A new connection to a file that was a ledger when it was opened; it is never created anew.
+#[cfg(feature = "tower")]
 pub(super) async fn reopen(settings: &Settings) -> Result<SqliteConnection, Failure> {
     try_open(&settings.clone().without_creating()).await
 }
 
-/// The same for the writer.
+/// A new connection of the writer, to a file that was a ledger when it was opened.
 pub(super) async fn reopen_writer(settings: &Settings) -> Result<SqliteConnection, Failure> {
     try_open_writer(&settings.clone().without_creating()).await
 }
