@@ -19,7 +19,7 @@ use super::{
 use crate::{
     clock::{self, Moment, Until},
     ledger::{
-        ClaimRequest, LedgerError,
+        ClaimRequest, LedgerError, LedgerErrorKind,
         writer::{Command, LedgerIo, Reply},
     },
     telemetry,
@@ -30,6 +30,9 @@ const JUDGED_FOR: Duration = Duration::from_millis(50);
 
 /// Between two tries to have the lock that another process has; each is twice as long as the last, up to the second.
 const BUSY_PAUSES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(16)];
+
+/// After so many rounds in a row that answered nothing a batch gives up: somebody hides rows from it.
+const ROUNDS_IN_VAIN_MAX: u32 = 200;
 
 type Answers = Vec<Result<Reply, LedgerError>>;
 
@@ -150,7 +153,8 @@ impl Io {
         let mut trust = Trust { owners: true, absence: turn.is_some() };
         let mut answers: Vec<_> = batch.iter().map(|_| None).collect();
         let mut pending: Vec<usize> = (0..batch.len()).collect();
-        while !pending.is_empty() {
+        let mut in_vain = 0;
+        while !pending.is_empty() && in_vain < ROUNDS_IN_VAIN_MAX {
             let commands: Vec<_> = pending.iter().map(|position| batch[*position]).collect();
             let asked = Moment::now();
             let now = || self.settings.now();
@@ -166,6 +170,7 @@ impl Io {
             trust = Trust::default();
             let mut left = again.iter().map(|at| pending[*at]).collect::<Vec<_>>();
             left.sort_unstable();
+            in_vain = if left.len() == pending.len() { in_vain + 1 } else { 0 };
             for (position, judged) in pending.into_iter().zip(judged) {
                 if left.binary_search(&position).is_err() {
                     answers[position] = Some(judged.reply);
@@ -173,7 +178,14 @@ impl Io {
             }
             pending = left;
         }
-        Ok(answers.into_iter().flatten().collect())
+        Ok(answers.into_iter().map(|answer| answer.unwrap_or_else(|| Err(self.hidden()))).collect())
+    }
+
+    fn hidden(&self) -> LedgerError {
+        let path = self.settings.path.display();
+        let context =
+            format!("a row of {path} can neither be stored nor seen; check the ledger's tables for triggers");
+        LedgerError::new(LedgerErrorKind::Corrupt, context)
     }
 
     /// Stores in a transaction of its own; the positions of what is to be judged again. No statement waits for the lock: a
