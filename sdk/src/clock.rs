@@ -99,3 +99,63 @@ pub(crate) fn has_timer() -> bool {
 pub(crate) async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Option<T> {
     tokio::time::timeout(limit, work).await.ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        any::Any,
+        sync::{
+            Arc,
+            atomic::{AtomicI64, Ordering},
+        },
+    };
+
+    use super::*;
+    use crate::environment::simulated::{Machine, Work, enter};
+
+    /// Suspended: its monotonic clock stands still, and its wall clock goes on.
+    #[derive(Default)]
+    struct Suspended {
+        wall_ms: AtomicI64,
+    }
+
+    impl Machine for Suspended {
+        fn monotonic(&self) -> Duration {
+            Duration::ZERO
+        }
+
+        fn wall_ms(&self) -> i64 {
+            self.wall_ms.load(Ordering::SeqCst)
+        }
+
+        fn sleep(&self, _: Duration) -> Work {
+            Box::pin(std::future::pending())
+        }
+
+        fn spawn(&self, _: Work) -> Box<dyn Fn() + Send + Sync> {
+            Box::new(|| {})
+        }
+
+        fn random(&self) -> [u8; 16] {
+            [0; 16]
+        }
+
+        fn panicked(&self, _: &(dyn Any + Send)) {}
+    }
+
+    #[test]
+    fn what_a_suspended_machine_slept_counts_and_a_clock_that_is_set_back_does_not() {
+        let machine = Arc::new(Suspended::default());
+        enter(machine.clone(), || {
+            let (then, length) = (Moment::now(), Duration::from_secs(30));
+            let end = Until::new(then, length);
+            assert!(!end.is_past());
+            machine.wall_ms.store(31_000, Ordering::SeqCst);
+            assert_eq!(then.elapsed(), Duration::from_secs(31));
+            assert_eq!(then.elapsed_monotonic(), Duration::ZERO);
+            assert!(end.is_past());
+            machine.wall_ms.store(-31_000, Ordering::SeqCst);
+            assert_eq!(then.elapsed(), Duration::ZERO);
+        });
+    }
+}

@@ -198,10 +198,12 @@ fn names(svg: &mut String, mut ends: Vec<(f64, &str, &str)>) {
         below = end.0 - APART;
     }
     for (y, name, colour) in ends {
+        // The whole name is longer than the margin.
+        let label = if name == ON_LEDGER { "…-on-ledger" } else { name };
         let weight = if name == EFFECTUAL { " font-weight=\"700\"" } else { "" };
         writeln!(
             svg,
-            "<text x=\"{:.0}\" y=\"{:.1}\" fill=\"{colour}\"{weight}>{name}</text>",
+            "<text x=\"{:.0}\" y=\"{:.1}\" fill=\"{colour}\"{weight}>{label}</text>",
             PANEL_WIDTH + 9.0,
             y + 4.0
         )
