@@ -6,6 +6,8 @@ use super::{
     audit::AuditEntry,
     record::{AttemptRecord, EffectRecord, Evidence, Payload},
 };
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+use crate::ledger::record::State;
 
 /// A judgement: what to answer, and what to store before answering.
 #[derive(Debug, Clone)]
@@ -35,8 +37,8 @@ pub struct Write {
 }
 
 impl Write {
-    /// Whether nothing is written but the row, and of that nothing but what the outcome of a claimed attempt brings with it:
-    /// its end, the outcome, the state, the end of the lease and the revision.
+    /// Whether a claimed row is completed, nothing is written but the row, and of that nothing but what its outcome brings
+    /// with it: the attempt's end, the outcome, the state, the end of the lease and the revision.
     #[cfg(any(feature = "sqlite", feature = "postgres"))]
     pub(crate) fn is_settlement_of(&self, seen: &EffectRecord) -> bool {
         let Self { effect, closed, evidence, input, audit } = self;
@@ -55,7 +57,7 @@ impl Write {
             fingerprints: _,
             created_at: _,
             first_send_at: _,
-            state: _,
+            state,
             fence,
             attempt,
             token,
@@ -74,6 +76,7 @@ impl Write {
             revision: _,
         } = &**effect;
         outcome.is_some()
+            && (seen.state, *state) == (State::Claimed, State::Completed)
             && (id, fence, attempt, token, class)
                 == (&seen.id, &seen.fence, &seen.attempt, &seen.token, &seen.class)
             && (started_at, attempt_timeout_ms) == (&seen.started_at, &seen.attempt_timeout_ms)
@@ -84,6 +87,23 @@ impl Write {
 
     pub(crate) fn effect(effect: impl Into<Arc<EffectRecord>>) -> Self {
         Self { effect: effect.into(), closed: None, evidence: None, input: None, audit: None }
+    }
+}
+
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+impl EffectRecord {
+    /// Whether the row is that of a first claim: claimed, for the first attempt under the first fence, since it was made.
+    pub(crate) fn is_first_claim(&self) -> bool {
+        self.state == State::Claimed
+            && (self.fence, self.attempt, self.revision) == (1, 1, 1)
+            && self.started_at == self.created_at
+            && (self.first_send_at, self.not_before) == (None, None)
+            && self.end.is_none()
+            && self.doubt.is_none()
+            && self.accepted.is_none()
+            && self.outcome.is_none()
+            && !self.late_success
+            && !self.double_suspected
     }
 }
 

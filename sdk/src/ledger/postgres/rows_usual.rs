@@ -12,7 +12,7 @@ use super::{
     time::CLOCK,
 };
 use crate::ledger::{
-    record::{AttemptVerdict, EffectRecord, OutcomeBody, OutcomeKind, State},
+    record::{AttemptVerdict, EffectRecord, OutcomeBody, OutcomeKind},
     transition::Write,
 };
 
@@ -98,18 +98,9 @@ pub(super) fn claim(write: &Write) -> ClaimRow<'_> {
     }
 }
 
-/// Whether the row is one that a first claim's statement writes.
+/// Whether the row is one that a first claim's statement writes, whose time is the statement's.
 pub(super) fn is_first_claim(record: &EffectRecord) -> bool {
-    record.state == State::Claimed
-        && (record.fence, record.attempt, record.revision) == (1, 1, 1)
-        && (record.created_at, record.started_at) == (CLOCK, CLOCK)
-        && (record.first_send_at, record.not_before) == (None, None)
-        && record.end.is_none()
-        && record.doubt.is_none()
-        && record.accepted.is_none()
-        && record.outcome.is_none()
-        && !record.late_success
-        && !record.double_suspected
+    record.is_first_claim() && record.created_at == CLOCK
 }
 
 /// Whether the write is one that a settlement's statement makes of the row `seen`.
@@ -121,7 +112,6 @@ pub(super) fn is_settlement(write: &Write, seen: &EffectRecord) -> bool {
         OutcomeKind::Refusal => AttemptVerdict::Refused,
     };
     write.is_settlement_of(seen)
-        && (seen.state, next.state) == (State::Claimed, State::Completed)
         && (next.lease_until, end.at, outcome.settled_at) == (CLOCK, CLOCK, CLOCK)
         && end.verdict == verdict
         && next.revision == seen.revision + 1

@@ -25,39 +25,29 @@ impl Shape {
     /// The narrowest one that leaves nothing of the row out.
     pub(super) fn of(current: Option<&EffectRecord>, write: &Write) -> Self {
         let Some(current) = current else { return Self::Claim };
-        match (current.state, write.effect.state) {
-            (State::Claimed, State::Completed) if write.is_settlement_of(current) => Self::Settle,
-            (State::Claimed, State::Claimed) if is_renewed(current, &write.effect) => Self::Renew,
-            _ => Self::Whole,
+        if write.is_settlement_of(current) {
+            Self::Settle
+        } else if is_renewed(current, &write.effect) {
+            Self::Renew
+        } else {
+            Self::Whole
         }
     }
 }
 
-/// Whether the two differ in nothing but the lease and the revision.
+/// Whether a claim stays one and differs in nothing but the lease and the revision.
 fn is_renewed(current: &EffectRecord, next: &EffectRecord) -> bool {
+    if (current.state, next.state) != (State::Claimed, State::Claimed) {
+        return false;
+    }
     let EffectRecord { lease_until, revision, .. } = *next;
     *next == EffectRecord { lease_until, revision, ..current.clone() }
-}
-
-/// Whether a row has nothing but what the statement of a claim writes.
-fn is_new(record: &EffectRecord) -> bool {
-    record.state == State::Claimed
-        && (record.fence, record.attempt, record.revision) == (1, 1, 1)
-        && record.started_at == record.created_at
-        && record.first_send_at.is_none()
-        && record.end.is_none()
-        && record.doubt.is_none()
-        && record.accepted.is_none()
-        && record.not_before.is_none()
-        && record.outcome.is_none()
-        && !record.late_success
-        && !record.double_suspected
 }
 
 /// Binds a new row.
 pub(super) fn bind_claim<'q>(query: Bound<'q>, write: &'q Write) -> Bound<'q> {
     let record = &write.effect;
-    debug_assert!(is_new(record), "a first claim sets nothing else");
+    debug_assert!(record.is_first_claim(), "a first claim sets nothing else");
     let query = bind_fixed(query, record).bind(&record.token.0[..]).bind(record.class.as_str());
     let query = bind_place(query, &record.place).bind(record.lease_until).bind(record.attempt_timeout_ms);
     bind_input(query, write.input.as_ref())
