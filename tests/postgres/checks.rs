@@ -151,6 +151,56 @@ async fn refusal(connection: &mut PgConnection, state: &str, set: &str) -> Optio
     Some(error.constraint().unwrap_or_else(|| panic!("{set}: {error}")).to_owned())
 }
 
+/// Rows known at sight are rows that keep the rules: random ones, most of them a change or two away from a usual one, are
+/// judged by the table's check and by the rules alone.
+#[tokio::test]
+async fn what_is_known_at_sight_keeps_the_rules() {
+    const JUDGE: &str = "DO $$
+        DECLARE
+            usual jsonb[] := (SELECT array_agg(to_jsonb(held)) FROM effectual_effects held);
+            of text[] := (SELECT array_agg(attname::text) FROM pg_attribute
+                WHERE attrelid = 'effectual_effects'::regclass AND attnum > 0);
+            other jsonb := (SELECT jsonb_object_agg(attname, CASE format_type(atttypid, NULL)
+                WHEN 'effectual_keying' THEN '\"activity-recipe\"' WHEN 'effectual_class' THEN '\"rerun\"'
+                WHEN 'effectual_absence' THEN '\"too_large\"' WHEN 'effectual_digest' THEN to_jsonb(sha256('other'))
+                WHEN 'effectual_half' THEN to_jsonb(substring(sha256('other') FOR 16))
+                WHEN 'uuid' THEN to_jsonb(md5('other')) WHEN 'boolean' THEN 'true' ELSE '\"2\"' END)
+                FROM pg_attribute WHERE attrelid = 'effectual_effects'::regclass AND attnum > 0);
+            states text[] := '{claimed,completed,released,escaped}';
+            verdicts text[] := '{performed,refused,not_performed,unknown}';
+            outcomes text[] := '{success,refusal}';
+            doc jsonb; picked text; held effectual_effects; ruled boolean; checked boolean;
+            taken int := 0; refused int := 0;
+        BEGIN
+            PERFORM setseed(0.5);
+            FOR round IN 1..8000 LOOP
+                doc := usual[1 + floor(random() * array_length(usual, 1))];
+                FOR change IN 1..floor(random() * 4) LOOP
+                    picked := of[1 + floor(random() * array_length(of, 1))];
+                    doc := doc || jsonb_build_object(picked, CASE WHEN random() < 0.4 THEN NULL ELSE CASE picked
+                        WHEN 'state' THEN to_jsonb(states[1 + floor(random() * 4)])
+                        WHEN 'verdict' THEN to_jsonb(verdicts[1 + floor(random() * 4)])
+                        WHEN 'outcome_kind' THEN to_jsonb(outcomes[1 + floor(random() * 2)])
+                        ELSE other -> picked END END);
+                END LOOP;
+                held := jsonb_populate_record(NULL::effectual_effects, doc);
+                BEGIN ruled := num_nulls(held::effectual_effect) = 0;
+                EXCEPTION WHEN check_violation THEN ruled := false; END;
+                BEGIN checked := effectual_is_an_effect(held, NULL);
+                EXCEPTION WHEN check_violation THEN checked := false; END;
+                IF ruled IS DISTINCT FROM checked THEN RAISE 'by the rules %, at sight %: %', ruled, checked, doc; END IF;
+                IF ruled THEN taken := taken + 1; ELSE refused := refused + 1; END IF;
+            END LOOP;
+            IF least(taken, refused) < 1000 THEN RAISE '% taken and % refused', taken, refused; END IF;
+        END $$";
+    let Some(database) = database("rows known at sight").await else { return };
+    let ledger = ledger(&database).await;
+    win(&ledger, &request("one")).await;
+    let record = win(&ledger, &request("two")).await;
+    apply(&ledger, &Owner::of(&record), &settle(b"1")).await;
+    sqlx::raw_sql(JUDGE).execute(&mut raw(&database).await).await.expect("both say the same of every row");
+}
+
 #[tokio::test]
 async fn what_is_beside_a_row_has_its_rules_too() {
     let Some(database) = database("raw SQL beside a row").await else { return };

@@ -10,11 +10,12 @@ use super::{
 };
 use crate::ledger::{LedgerError, LedgerErrorKind};
 
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("../../../migrations/postgres/0001_effects.sql"),
     include_str!("../../../migrations/postgres/0002_unsettled.sql"),
     include_str!("../../../migrations/postgres/0003_retention.sql"),
     include_str!("../../../migrations/postgres/0004_requests.sql"),
+    include_str!("../../../migrations/postgres/0005_usual_rows.sql"),
 ];
 
 const TABLES: [&str; 6] = [
