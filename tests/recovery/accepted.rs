@@ -9,6 +9,11 @@ use crate::{durable::wait_until_due, effects::*};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// What a call that goes away has in all: enough to submit on a busy machine.
+const BRIEF: Duration = Duration::from_millis(1_500);
+/// A job that runs for longer than that.
+const BEYOND_BRIEF_MS: u64 = 2_000;
+
 on_each_ledger![
     the_call_polls_to_the_end_of_the_job,
     past_its_budget_it_is_accepted_and_recovered,
@@ -83,9 +88,9 @@ async fn an_unknown_handle_is_escaped(ledger: Arc<dyn Ledger>) {
 
 /// A call that went away after the provider had accepted it: of all who ask, one settles.
 async fn one_poller_settles(ledger: Arc<dyn Ledger>) {
-    let jobs = Jobs::saying([running(100)]);
+    let jobs = Jobs::saying([running(BEYOND_BRIEF_MS)]);
     let world = World { jobs: jobs.clone(), ..World::default() };
-    let brief = world.builder(&ledger).retry(once().elapsed_max(Duration::from_millis(50)));
+    let brief = world.builder(&ledger).retry(once().elapsed_max(BRIEF));
     let brief = brief.build().expect("a valid set-up");
     let error = batching(&scope(&brief), "o-5".into(), jobs.clone()).await.expect_err("not yet");
     assert_eq!(error.kind(), ErrorKind::Accepted);
@@ -105,9 +110,11 @@ async fn one_poller_settles(ledger: Arc<dyn Ledger>) {
 }
 
 async fn a_poll_that_cannot_tell_backs_off(ledger: Arc<dyn Ledger>) {
-    let jobs = Jobs::saying([running(100)].into_iter().chain(std::iter::repeat_n(Polled::Unknown, 1_000)));
+    let jobs = Jobs::saying(
+        [running(BEYOND_BRIEF_MS)].into_iter().chain(std::iter::repeat_n(Polled::Unknown, 1_000)),
+    );
     let world = World { jobs: jobs.clone(), ..World::default() };
-    let brief = world.builder(&ledger).retry(once().elapsed_max(Duration::from_millis(50)));
+    let brief = world.builder(&ledger).retry(once().elapsed_max(BRIEF));
     let brief = brief.build().expect("a valid set-up");
     let _ = batching(&scope(&brief), "o-6".into(), jobs.clone()).await.expect_err("not yet");
     wait_until_due(&*ledger, 1).await;
