@@ -1,4 +1,5 @@
-//! A ledger that the first release wrote, opened, migrated and read by this one; and its values read by types that have moved on.
+//! Ledgers that the first release wrote and that a later one has migrated since, opened, migrated and read by this one; and their
+//! values read by types that have moved on.
 #![forbid(unsafe_code)]
 
 #[path = "schema_compat/newer.rs"]
@@ -17,7 +18,7 @@ use effectual::{
     ledger::record::{OutcomeBody, State},
     retention::{RetentionPolicy, sweep},
 };
-use effectual_tests::scripted::Scripted;
+use effectual_tests::{database::SqliteFile, scripted::Scripted};
 
 use newer::*;
 use place::Place;
@@ -28,11 +29,24 @@ const WRITTEN_MS: u64 = 1_796_079_467_000 + 3_600_000;
 const SQLITE: &str = include_str!("schema_compat/sqlite_0001.sql");
 const POSTGRES: &str = include_str!("schema_compat/postgres_0001.sql");
 
+/// What a file of the first release had become before the rules of its rows had their present form.
+const SQLITE_VERSION_4: [&str; 4] = [
+    include_str!("../sdk/migrations/sqlite/0002_unsettled.sql"),
+    include_str!("../sdk/migrations/sqlite/0003_retention.sql"),
+    include_str!("../sdk/migrations/sqlite/0004_requests.sql"),
+    "PRAGMA user_version = 4",
+];
+
 async fn places() -> Vec<Place> {
-    let places = Place::all("a ledger of the first release").await;
+    let mut places = Place::all("a ledger of the first release").await;
     for place in &places {
         place.execute(if place.file().is_some() { SQLITE } else { POSTGRES }).await;
     }
+    let later = Place::Sqlite(SqliteFile::new());
+    for sql in [SQLITE].into_iter().chain(SQLITE_VERSION_4) {
+        later.execute(sql).await;
+    }
+    places.push(later);
     places
 }
 

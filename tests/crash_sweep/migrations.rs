@@ -1,8 +1,8 @@
-//! Processes that are killed while they make the ledger: the next one finds nothing of it or all of it.
+//! Processes that are killed while they make the ledger or migrate it: the next one finds nothing of that or all of it.
 
 use std::{path::Path, time::Duration};
 
-use effectual::SqliteLedger;
+use effectual::{Ledger, SqliteLedger};
 use effectual_tests::{
     database::{PostgresDatabase, SqliteFile},
     process::{Process, tell, told},
@@ -56,6 +56,45 @@ async fn a_process_killed_while_it_makes_the_file_leaves_one_that_opens() {
         assert_eq!((whole.0.as_str(), whole.1 >= 5), ("ok", true), "round {round}: {whole:?}");
     }
     assert!(halfway > FILES / 2, "{halfway} of {FILES} processes were killed before the file was made");
+}
+
+/// A file of the first release, with rows of every kind; its log is there before it is migrated.
+#[tokio::test]
+async fn a_process_killed_amid_its_migration_leaves_a_file_that_opens() {
+    const FIRST: &str = include_str!("../schema_compat/sqlite_0001.sql");
+    const LOOK: &str = "SELECT (SELECT integrity_check FROM pragma_integrity_check),
+        (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM effectual_effects)";
+    let (mut halfway, mut rows) = (0, None);
+    for round in 0..FILES {
+        let file = SqliteFile::new();
+        let options = SqliteConnectOptions::new().filename(file.path()).create_if_missing(true);
+        let mut conn = options.connect().await.expect("the file");
+        sqlx::raw_sql(FIRST).execute(&mut conn).await.expect("a ledger of the first release");
+        conn.close().await.expect("closed");
+        let child = Process::start("migrations::child_opens", file.path(), 0, |_| {});
+        while !log_of(&file.path()).exists() {
+            std::hint::spin_loop();
+        }
+        for _ in 0..round * 2_000 {
+            std::hint::spin_loop();
+        }
+        halfway += usize::from(child.kill().is_empty());
+        let mut looks = Vec::new();
+        for is_migrated in [false, true] {
+            if is_migrated {
+                SqliteLedger::open(file.path()).await.expect("a ledger, whatever was there").close().await;
+            }
+            let mut conn =
+                SqliteConnectOptions::new().filename(file.path()).connect().await.expect("the file");
+            let look: (String, i64, i64) = sqlx::query_as(LOOK).fetch_one(&mut conn).await.expect("a look");
+            looks.push(look);
+        }
+        let rows = *rows.get_or_insert(looks[0].2);
+        let is_all_or_nothing = [1, looks[1].1].contains(&looks[0].1);
+        assert!(is_all_or_nothing && looks[1].1 > 4 && rows > 20, "round {round}: {looks:?}");
+        assert!(looks.iter().all(|look| look.0 == "ok" && look.2 == rows), "round {round}: {looks:?}");
+    }
+    assert!(halfway > FILES / 2, "{halfway} of {FILES} processes were killed before the file was migrated");
 }
 
 fn log_of(path: &Path) -> std::path::PathBuf {

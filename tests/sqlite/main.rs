@@ -2,7 +2,9 @@
 
 mod checks;
 mod hits;
+mod migrating;
 mod opening;
 mod processes;
+mod rules;
 mod support;
 mod trouble;

@@ -11,8 +11,9 @@ use tokio::sync::{Mutex, MutexGuard, Notify, OwnedMutexGuard};
 use super::{settings::Settings, writing::Judged};
 use crate::{ledger::record::OutcomeBody, telemetry};
 
-/// A checkpoint follows about so many bytes of log.
-const BYTES_BETWEEN: u64 = 4 << 20;
+/// A checkpoint follows about so many bytes of log. Each flushes the log and the file, and moves a page that was changed
+/// often only once; rows that are stored together take less of the log than is reckoned here.
+const BYTES_BETWEEN: u64 = 16 << 20;
 
 /// A row dirties about this much: a page of the table and one of each index.
 pub(super) const BYTES_A_ROW: u64 = 3 * 4096;

@@ -9,11 +9,12 @@ use crate::ledger::LedgerErrorKind;
 const APPLICATION_ID: i64 = 0x6566_666c;
 
 /// The schema's versions, oldest first; version n is the n-th.
-pub(super) const MIGRATIONS: [&str; 4] = [
+pub(super) const MIGRATIONS: [&str; 5] = [
     include_str!("../../../migrations/sqlite/0001_effects.sql"),
     include_str!("../../../migrations/sqlite/0002_unsettled.sql"),
     include_str!("../../../migrations/sqlite/0003_retention.sql"),
     include_str!("../../../migrations/sqlite/0004_requests.sql"),
+    include_str!("../../../migrations/sqlite/0005_rules.sql"),
 ];
 
 /// The version that this library reads and writes.

@@ -18,8 +18,9 @@ use crate::{
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 /// The writer looks whether it needs the lock at all before it waits for it, which no statement of SQLite's does. What a
-/// statement of many rows keeps in case it fails stays in memory, and so do 16 MiB of pages.
-const WRITER: &str = "PRAGMA busy_timeout = 0; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384";
+/// statement of many rows keeps in case it fails stays in memory, and so do 4 MiB of pages. More would cost more: after a commit
+/// that moved cells between pages SQLite looks through all that it keeps, for pages behind the file's end.
+const WRITER: &str = "PRAGMA busy_timeout = 0; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -4096";
 
 /// What the file system has under the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -95,8 +95,14 @@ pub(super) async fn store(
     let Plan { pieces, apart, mut again } = Plan::of(judged);
     let own = transaction == Transaction::Own;
     let commits = own && !apart.is_empty();
+    let is_alone = pieces.len() == 1 && apart.is_empty();
     for (at, piece) in pieces.iter().enumerate() {
-        let part = Part { begins: own && at == 0, ends: own && !commits && at + 1 == pieces.len() };
+        let part = match at {
+            _ if !own || is_alone => Part::Plain,
+            0 => Part::First,
+            _ if !commits && at + 1 == pieces.len() => Part::Last,
+            _ => Part::Plain,
+        };
         if !piece.store(conn, statements, judged, part).await? {
             again.extend(&piece.positions);
         }
@@ -182,7 +188,7 @@ impl Piece {
         let query = self.positions.iter().fold(query, |query, position| bind(query, &judged[*position]));
         // The results come in the statements' order. Behind the last one nothing is waited for: the connection's thread
         // still has to clear up.
-        let (mut before, mut behind) = (usize::from(part.begins), usize::from(part.ends));
+        let (mut before, mut behind) = (usize::from(part == Part::First), usize::from(part == Part::Last));
         let mut results = conn.fetch_many(query);
         let mut stored = None;
         while stored.is_none() || behind > 0 {

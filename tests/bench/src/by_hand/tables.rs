@@ -133,6 +133,7 @@ static LEDGER_ON_SQLITE: OnSqlite = OnSqlite {
         include_str!("../../../../sdk/migrations/sqlite/0001_effects.sql"),
         include_str!("../../../../sdk/migrations/sqlite/0002_unsettled.sql"),
         include_str!("../../../../sdk/migrations/sqlite/0003_retention.sql"),
+        include_str!("../../../../sdk/migrations/sqlite/0005_rules.sql"),
     ],
     name: "effectual_effects",
     claim: "digest, tenant, key_version, operation, keying, provider_key, fingerprints, created_at, state, fence, attempt, \
