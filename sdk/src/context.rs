@@ -16,7 +16,7 @@ pub(crate) use self::transaction::{Slot, StillLent};
 pub use self::transaction::{Transaction, TransactionRefused};
 use crate::{
     clock::{Moment, Until},
-    executor::{EffectScope, Held, NodeScope, Scope, sealed::Sealed},
+    executor::{EffectScope, Held, NodeScope, Ordinals, Scope, sealed::Sealed},
     identity::{EffectId, RecipePlace},
     ledger::{EffectTransaction, LedgerError, LedgerErrorKind},
     provider::{SendPermit, SendRefused},
@@ -28,6 +28,8 @@ use crate::{
 pub struct EffectContext {
     pub(crate) attempt: Arc<Attempt>,
     scope: Scope,
+    /// They restart with each attempt.
+    ordinals: Ordinals,
 }
 
 /// One attempt as it goes on; read by the executor when the body has ended.
@@ -132,7 +134,7 @@ impl Attempt {
 impl EffectContext {
     pub(crate) fn new(attempt: Arc<Attempt>, outer: &Scope) -> Self {
         let scope = outer.inside(attempt.transaction.is_some());
-        Self { attempt, scope }
+        Self { attempt, scope, ordinals: Ordinals::default() }
     }
 
     /// The idempotency key for the provider: the same on every attempt of this effect.
@@ -231,6 +233,10 @@ impl EffectScope for EffectContext {
 impl NodeScope for EffectContext {
     fn __recipe_place(&self) -> RecipePlace {
         RecipePlace::Effect(self.effect_id().clone())
+    }
+
+    fn __ordinals(&self) -> &Ordinals {
+        &self.ordinals
     }
 }
 

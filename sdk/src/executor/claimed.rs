@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
+    callers::Speaker,
     core::{Holding, Phase},
     drive::{Call, escaped, stored},
     erased::{CallEnd, CallError},
@@ -53,10 +54,11 @@ struct LedgerClock {
 }
 
 impl<'a> Claimed<'a> {
-    pub(crate) fn new(call: &'a Call, held: Held, sent: Moment) -> Self {
+    pub(crate) fn new(call: &'a Call, held: Held, sent: Moment, asking: Option<Speaker>) -> Self {
         call.progress.set(Progress::OPEN);
         let clock = LedgerClock::read(&held.record(), sent, call.settings.lease);
-        Self { call, attempts: 0, holding: call.scope.core.hold(held, &call.fingerprints), clock }
+        let holding = call.scope.core.hold(held, &call.fingerprints, asking);
+        Self { call, attempts: 0, holding, clock }
     }
 
     pub(crate) fn record(&self) -> Arc<EffectRecord> {
@@ -248,7 +250,7 @@ impl Call {
     async fn answer_of_new_owner(&self) -> CallEnd {
         let mut poll = POLL_MIN;
         loop {
-            let record = match self.scope.core.ledger.read(&self.id).await {
+            let record = match self.scope.core.ledger().read(&self.id).await {
                 Ok(Some(history)) => history.effect,
                 Ok(None) => return CallError::new(ErrorKind::Escaped).into(),
                 Err(error) => return CallError::new(ErrorKind::Escaped).ledger(error).into(),

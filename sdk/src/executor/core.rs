@@ -14,9 +14,10 @@ use tokio::sync::{Notify, watch};
 use super::{
     background::Background,
     builder::{Defaults, same_operation},
-    callers::{Callers, News, Speaker},
+    callers::{Callers, Speaker},
     durable::{Recoverable, Resources},
     held::Held,
+    news::News,
     outcomes::{OutcomeCache, Outcomes},
     recovery::{Recoveries, Recovery},
     settings::{ConfigError, Settings},
@@ -229,6 +230,11 @@ impl Core {
         }
     }
 
+    /// The ledger itself: a shared pointer to one is a ledger too, and takes a detour.
+    pub(crate) fn ledger(&self) -> &dyn Ledger {
+        &*self.ledger
+    }
+
     /// Whether the provider may be asked by a handle.
     pub(crate) fn may_poll(&self, descriptor: &Descriptor) -> bool {
         let Some(provider) = descriptor.provider else { return false };
@@ -249,9 +255,15 @@ impl Core {
     }
 
     /// Registers a claim until the guard is dropped: it is renewed, counted, and callers of the same effect wait for it.
-    pub(crate) fn hold(self: &Arc<Self>, held: Held, asked: &Arc<[ArgumentDigest]>) -> Holding {
+    /// `asking` spoke for those who asked for it.
+    pub(crate) fn hold(
+        self: &Arc<Self>,
+        held: Held,
+        asked: &Arc<[ArgumentDigest]>,
+        asking: Option<Speaker>,
+    ) -> Holding {
         let held = Arc::new(held);
-        let speaker = self.speak_for(&held, asked);
+        let speaker = self.speak_for(&held, asked, asking);
         self.held.up();
         let renewal = self.background.renew(held.clone());
         if self.phase() == Phase::Over {

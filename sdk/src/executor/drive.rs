@@ -3,13 +3,14 @@
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use super::{
-    callers::{News, Speaker},
+    callers::Speaker,
     claimed::Claimed,
     core::{Claiming, Phase},
     erased::{Body, CallEnd, CallError, LookUpBody, PollBody},
     held::{Held, millis},
     identified::{Identified, Readable},
     known::{Asked, Known},
+    news::News,
     progress::Progress,
     recovery::Unattended,
     scope::Scope,
@@ -78,7 +79,7 @@ impl Call {
     }
 
     /// Claims, waits, performs and settles.
-    pub(crate) async fn run(mut self) -> CallEnd {
+    pub(crate) async fn run(mut self: Box<Self>) -> CallEnd {
         // A call that is polled late has its whole time.
         self.started = Moment::now();
         telemetry::call_identified(&self.id);
@@ -114,36 +115,43 @@ impl Call {
             if core.phase() != Phase::Open || self.is_caller_gone() {
                 return CallError::new(ErrorKind::Draining).into();
             }
-            let request = self.request();
             let asked = core.outcomes.asked();
-            let claim = match core.ledger.claim(&request).await {
-                Ok(claim) => claim,
-                Err(error) => {
-                    tell_others(speaker, News::Nothing);
-                    return self.not_started(request, error);
+            let claim = {
+                // Gone before the claim is worked on.
+                let request = self.request();
+                match core.ledger().claim(&request).await {
+                    Ok(claim) => claim,
+                    Err(error) => {
+                        tell_others(speaker, News::Nothing);
+                        return self.not_started(request, error);
+                    }
                 }
             };
             match claim {
                 Claim::Won { record, task } => {
-                    return self.won(record, task, asked.at, (claiming, speaker)).await;
+                    return self.won(record, task, asked.at, claiming, speaker).await;
                 }
                 Claim::Settled { record, now } => {
                     let end = stored(&record, true);
-                    let known = self.learned(record, now, asked);
-                    tell_others(speaker, News::Settled(known));
+                    // Whoever begins to listen only now finds nobody who speaks, and asks the ledger.
+                    if core.outcomes.are_kept() || speaker.as_ref().is_some_and(Speaker::is_heard) {
+                        let known = self.learned(record, now, asked);
+                        tell_others(speaker, News::Settled(known));
+                    }
                     return end;
                 }
                 Claim::Accepted { delay_ms, .. } if self.may_poll_after(delay_ms) => {
                     drop(claiming);
                     tell_others(speaker.take(), News::Nothing);
-                    if !self.waited(Duration::from_millis(delay_ms.unsigned_abs())).await {
+                    if !Box::pin(self.waited(Duration::from_millis(delay_ms.unsigned_abs()))).await {
                         return self.lost(claim);
                     }
                 }
                 Claim::InFlight { lease_remaining_ms } => {
                     drop(claiming);
                     let lease_remaining = Duration::from_millis(lease_remaining_ms.unsigned_abs());
-                    match self.wait_for_winner(lease_remaining, &mut poll, speaker.as_ref()).await {
+                    let waiting = self.wait_for_winner(lease_remaining, &mut poll, speaker.as_ref());
+                    match Box::pin(waiting).await {
                         Waited::Moved => {}
                         Waited::Ended(end) => return *end,
                     }
@@ -169,9 +177,10 @@ impl Call {
         record: Arc<EffectRecord>,
         task: Task,
         sent: Moment,
-        claiming: (Claiming, Option<Speaker>),
+        claiming: Claiming,
+        asking: Option<Speaker>,
     ) -> CallEnd {
-        let claimed = Claimed::new(self, self.held(record, sent), sent);
+        let claimed = Claimed::new(self, self.held(record, sent), sent, asking);
         drop(claiming);
         if self.scope.core.phase() == Phase::Over {
             // The guard gives the claim back.

@@ -1,6 +1,13 @@
 //! A call without its types: what the generic front hands to the one executor, and what it gets back.
 
-use std::{any::Any, future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    any::Any,
+    future::Future,
+    ops::{Deref, DerefMut},
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use serde::Serialize;
 
@@ -74,7 +81,10 @@ pub(crate) enum CallEnd {
     Error(CallError),
 }
 
-pub(crate) struct CallError {
+/// Any other end of a call. Behind one pointer: most calls have none, and whatever may hold one stays small.
+pub(crate) struct CallError(Box<Parts>);
+
+pub(crate) struct Parts {
     pub(crate) kind: ErrorKind,
     pub(crate) called: Option<ProviderCalled>,
     pub(crate) retry_after: Option<Duration>,
@@ -87,7 +97,15 @@ pub(crate) struct CallError {
 
 impl CallError {
     pub(crate) fn new(kind: ErrorKind) -> Self {
-        Self { kind, called: None, retry_after: None, handle: None, detail: None, ledger: None, error: None }
+        Self(Box::new(Parts {
+            kind,
+            called: None,
+            retry_after: None,
+            handle: None,
+            detail: None,
+            ledger: None,
+            error: None,
+        }))
     }
 
     pub(crate) fn detail(mut self, detail: impl Into<std::borrow::Cow<'static, str>>) -> Self {
@@ -113,6 +131,25 @@ impl CallError {
     pub(crate) fn error(mut self, error: Option<Box<dyn Any + Send>>) -> Self {
         self.error = error;
         self
+    }
+
+    /// With the body's error of another end.
+    pub(crate) fn error_of(self, other: Self) -> Self {
+        self.error(other.0.error)
+    }
+}
+
+impl Deref for CallError {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
+impl DerefMut for CallError {
+    fn deref_mut(&mut self) -> &mut Parts {
+        &mut self.0
     }
 }
 
@@ -266,24 +303,25 @@ fn absent<E>(reason: AbsentReason) -> EffectError<E> {
 
 impl CallError {
     fn typed<E: Failure>(self) -> EffectError<E> {
-        let body = self.error.and_then(|error| error.downcast::<EffectError<E>>().ok()).map(|error| *error);
+        let Parts { kind, called, retry_after, handle, detail, ledger, error } = *self.0;
+        let body = error.and_then(|error| error.downcast::<EffectError<E>>().ok()).map(|error| *error);
         let mut typed = match body {
-            Some(body) => body.at_the_end(self.kind),
-            None => EffectError::new(self.kind),
+            Some(body) => body.at_the_end(kind),
+            None => EffectError::new(kind),
         };
-        if self.retry_after.is_some() {
-            typed = typed.with_retry_after(self.retry_after);
+        if retry_after.is_some() {
+            typed = typed.with_retry_after(retry_after);
         }
-        if let Some(called) = self.called {
+        if let Some(called) = called {
             typed = typed.with_called(called);
         }
-        if let Some(handle) = self.handle {
+        if let Some(handle) = handle {
             typed = typed.with_handle(handle);
         }
-        if let Some(detail) = self.detail {
+        if let Some(detail) = detail {
             typed = typed.with_detail(detail);
         }
-        if let Some(ledger) = self.ledger {
+        if let Some(ledger) = ledger {
             typed = typed.with_source(ledger);
         }
         typed

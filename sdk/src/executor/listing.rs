@@ -186,6 +186,6 @@ impl Executor {
     }
 
     async fn page(&self, after: Option<UnsettledCursor>) -> Result<UnsettledPage, LedgerError> {
-        self.core.ledger.unsettled(&UnsettledQuery { due_only: false, after, limit: STEP }).await
+        self.core.ledger().unsettled(&UnsettledQuery { due_only: false, after, limit: STEP }).await
     }
 }

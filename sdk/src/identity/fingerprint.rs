@@ -12,6 +12,9 @@ use super::traits::Fingerprint;
 
 const DOMAIN: &str = "effectual/argument";
 
+/// Room for an argument of a usual length.
+const CAPACITY: usize = 128;
+
 /// The digest of one argument. As JSON: `["name","hex"]`, or `["name","hex","key id"]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArgumentDigest {
@@ -47,7 +50,6 @@ impl<'de> Deserialize<'de> for ArgumentDigest {
 }
 
 /// The arguments of one call, turned into digests as they are added.
-#[derive(Default)]
 pub struct Arguments {
     scratch: Encoder,
     keys: Vec<FingerprintKey>,
@@ -58,13 +60,13 @@ pub struct Arguments {
 impl Arguments {
     /// No argument yet.
     pub fn new() -> Self {
-        Self::default()
+        Self::keyed(Vec::new())
     }
 
     /// No argument yet; secret ones will enter under these keys.
     #[must_use]
     pub fn keyed(keys: Vec<FingerprintKey>) -> Self {
-        Self { keys, ..Self::default() }
+        Self { scratch: Encoder::with_capacity(CAPACITY), keys, digests: Vec::new(), failure: None }
     }
 
     /// Adds an argument.
@@ -156,6 +158,12 @@ impl Arguments {
         }
         // The next argument begins anew, and the last one must not leave the value behind.
         self.scratch.restart(DOMAIN);
+    }
+}
+
+impl Default for Arguments {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

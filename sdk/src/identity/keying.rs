@@ -12,13 +12,15 @@ use super::traits::Identity;
 const BUSINESS_DOMAIN: &str = "effectual/business-identity";
 const RECIPE_DOMAIN: &str = "effectual/activity-recipe";
 
+/// Room for a few fields.
+const FIELDS_CAPACITY: usize = 64;
+
 /// Room for the fixed part of an identity, so that a usual key is encoded without growing the buffer.
 const CAPACITY: usize = 256;
 
 /// The fields that identify a business operation, each under its name.
 ///
 /// The order in which they are added means nothing. Values do not show in `Debug`.
-#[derive(Default)]
 pub struct KeyFields {
     encoded: Encoder,
     fields: Vec<Field>,
@@ -42,7 +44,7 @@ impl Field {
 impl KeyFields {
     /// No field yet.
     pub fn new() -> Self {
-        Self::default()
+        Self { encoded: Encoder::with_capacity(FIELDS_CAPACITY), fields: Vec::new() }
     }
 
     /// Adds a field. The attribute refuses one name for two fields; here both enter, in the order in which
@@ -93,15 +95,26 @@ impl KeyFields {
     }
 
     fn encode(&self, out: &mut Encoder, version: u32) {
-        let mut sorted: Vec<_> = self.at(version).collect();
-        // Stable, and by bytes: no locale has a say in it.
-        sorted.sort_by_key(|field| field.name);
         let record = out.open_record();
-        for field in sorted {
+        let mut write = |field: &Field| {
             out.name(field.name);
             out.append(&self.encoded.bytes()[field.encoded.clone()]);
+        };
+        if self.at(version).is_sorted_by_key(|field| field.name) {
+            self.at(version).for_each(write);
+        } else {
+            let mut sorted: Vec<_> = self.at(version).collect();
+            // Stable, and by bytes: no locale has a say in it.
+            sorted.sort_by_key(|field| field.name);
+            sorted.into_iter().for_each(&mut write);
         }
         out.close(record);
+    }
+}
+
+impl Default for KeyFields {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     clock,
-    identity::{EffectId, RunId},
+    identity::{ByDigest, EffectId, RunId},
     telemetry,
 };
 
@@ -36,11 +36,11 @@ pub struct MemoryLedger {
 
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
-    pub(crate) effects: HashMap<EffectId, EffectHistory>,
+    pub(crate) effects: HashMap<EffectId, EffectHistory, ByDigest>,
     /// Further identities: the effect that each names, and its key-schema version.
-    aliases: HashMap<EffectId, (EffectId, u32)>,
-    pub(crate) inputs: HashMap<EffectId, Payload>,
-    touches: HashMap<RunId, HashMap<EffectId, Touch>>,
+    aliases: HashMap<EffectId, (EffectId, u32), ByDigest>,
+    pub(crate) inputs: HashMap<EffectId, Payload, ByDigest>,
+    touches: HashMap<RunId, HashMap<EffectId, Touch, ByDigest>>,
 }
 
 impl Default for MemoryLedger {
