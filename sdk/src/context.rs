@@ -36,7 +36,7 @@ pub struct EffectContext {
 pub(crate) struct Attempt {
     pub(crate) held: Arc<Held>,
     pub(crate) number: u32,
-    pub(crate) provider_key: String,
+    pub(crate) provider_key: Arc<str>,
     /// After this much of the claim the provider's window may be over.
     pub(crate) resend_until: Option<Until>,
     /// What an attempt in doubt sent under this key.
@@ -60,7 +60,7 @@ pub(crate) struct Sends {
 }
 
 impl Attempt {
-    pub(crate) fn new(held: Arc<Held>, number: u32, provider_key: String) -> Self {
+    pub(crate) fn new(held: Arc<Held>, number: u32, provider_key: Arc<str>) -> Self {
         Self {
             held,
             number,

@@ -322,7 +322,7 @@ fn prepare(
     let settings = scope.core.settings(descriptor).map_err(|error| config(error.to_string()))?;
     let fingerprints = arguments.finish().map_err(|error| config(error.to_string()))?;
     let input = input.map(Input::finish).transpose().map_err(config)?;
-    Ok(Box::new(Call::new(scope.clone(), settings, identified, fingerprints, work, input)))
+    Ok(Box::new(Call::new(scope.clone(), settings, identified, fingerprints.into(), work, input)))
 }
 
 /// The call's task is gone: with the runtime that the executor was built in, or because dropping an argument panicked.

@@ -260,7 +260,7 @@ impl Call {
                 return self.lost(Claim::Accepted { handle, delay_ms });
             }
             match record.state {
-                State::Completed => return stored(&record, true),
+                State::Completed => return stored(&Arc::new(record), true),
                 State::Claimed => {}
                 State::Escaped => return escaped(&record).into(),
                 State::Released => {

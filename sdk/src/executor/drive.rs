@@ -6,7 +6,7 @@ use super::{
     callers::Speaker,
     claimed::Claimed,
     core::{Claiming, Phase},
-    erased::{Body, CallEnd, CallError, LookUpBody, PollBody},
+    erased::{Answer, Body, CallEnd, CallError, LookUpBody, PollBody},
     held::{Held, millis},
     identified::{Identified, Readable},
     known::{Asked, Known},
@@ -54,7 +54,7 @@ impl Call {
         scope: Scope,
         settings: Arc<Settings>,
         identified: Identified,
-        fingerprints: Vec<ArgumentDigest>,
+        fingerprints: Arc<[ArgumentDigest]>,
         work: Work,
         input: Option<Payload>,
     ) -> Self {
@@ -67,7 +67,7 @@ impl Call {
             id,
             identities,
             readable,
-            fingerprints: fingerprints.into(),
+            fingerprints,
             body,
             look_up,
             poll,
@@ -192,16 +192,17 @@ impl Call {
     pub(crate) fn request(&self) -> ClaimRequest {
         let settings = &self.settings;
         let descriptor = settings.descriptor;
+        let secret = self.scope.core.provider_key_secret.as_deref();
         ClaimRequest {
             id: self.id.clone(),
-            operation: descriptor.operation.to_owned(),
+            operation: settings.operation.clone(),
             keying: descriptor.keying,
             key_version: descriptor.version,
             identities: self.identities.clone(),
             readable: self.readable.text(),
-            provider: descriptor.provider.map(|provider| provider.name.to_owned()),
-            provider_key: settings.key_form.derive(&self.id, self.scope.core.provider_key_secret.as_deref()),
-            fingerprints: self.fingerprints.to_vec(),
+            provider: settings.provider.clone(),
+            provider_key: settings.key_form.write(&self.id, secret, &mut [0; _]).into(),
+            fingerprints: self.fingerprints.clone(),
             input: self.input.clone(),
             class: settings.class,
             can_perform: self.can_perform(),
@@ -290,12 +291,11 @@ pub(crate) fn mismatch(arguments: &[String]) -> CallError {
 }
 
 /// The answer that is stored.
-pub(crate) fn stored(record: &EffectRecord, replayed: bool) -> CallEnd {
-    match &record.outcome {
-        Some(outcome) if outcome.kind == OutcomeKind::Success => {
-            CallEnd::Success { body: outcome.body.clone(), replayed }
-        }
-        Some(outcome) => CallEnd::Refusal { body: outcome.body.clone(), replayed },
+pub(crate) fn stored(record: &Arc<EffectRecord>, replayed: bool) -> CallEnd {
+    let answer = || Answer::InRow(record.clone());
+    match record.outcome.as_ref().map(|outcome| outcome.kind) {
+        Some(OutcomeKind::Success) => CallEnd::Success { answer: answer(), replayed },
+        Some(OutcomeKind::Refusal) => CallEnd::Refusal { answer: answer(), replayed },
         None => escaped(record).into(),
     }
 }

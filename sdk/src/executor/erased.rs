@@ -17,7 +17,7 @@ use crate::{
     error::{EffectError, ErrorKind, ProviderCalled},
     failure::{Failure, Found, Outcome, Polled, Verdict},
     ledger::{
-        LedgerError,
+        EffectRecord, LedgerError,
         record::{AbsentReason, OutcomeBody, Payload},
         resolution::REASON_CODEC,
     },
@@ -71,12 +71,30 @@ pub(crate) struct BodyFailure {
     pub(crate) error: Box<dyn Any + Send>,
 }
 
+/// An answer, and where it is kept.
+pub(crate) enum Answer {
+    /// In the row, which has an outcome.
+    InRow(Arc<EffectRecord>),
+    /// Nowhere else.
+    Here(OutcomeBody),
+}
+
+impl Answer {
+    fn body(&self) -> &OutcomeBody {
+        const NONE: &OutcomeBody = &OutcomeBody::Absent(AbsentReason::Unencodable);
+        match self {
+            Self::InRow(record) => record.outcome.as_ref().map_or(NONE, |outcome| &outcome.body),
+            Self::Here(body) => body,
+        }
+    }
+}
+
 /// How a call ended.
 pub(crate) enum CallEnd {
     /// The stored outcome.
-    Success { body: OutcomeBody, replayed: bool },
+    Success { answer: Answer, replayed: bool },
     /// The stored refusal.
-    Refusal { body: OutcomeBody, replayed: bool },
+    Refusal { answer: Answer, replayed: bool },
     /// Anything else.
     Error(CallError),
 }
@@ -156,9 +174,10 @@ impl DerefMut for CallError {
 impl CallEnd {
     /// The same end with another value.
     pub(crate) fn with_body(self, body: OutcomeBody) -> Self {
+        let answer = Answer::Here(body);
         match self {
-            Self::Success { replayed, .. } => Self::Success { body, replayed },
-            Self::Refusal { replayed, .. } => Self::Refusal { body, replayed },
+            Self::Success { replayed, .. } => Self::Success { answer, replayed },
+            Self::Refusal { replayed, .. } => Self::Refusal { answer, replayed },
             Self::Error(error) => Self::Error(error),
         }
     }
@@ -175,7 +194,7 @@ pub(crate) fn encode(value: &impl Serialize) -> OutcomeBody {
     match secret::for_ledger(|| serde_json::to_vec(value)) {
         (Ok(bytes), has_secret) => {
             let codec = if has_secret { SECRET_CODEC } else { CODEC };
-            OutcomeBody::Payload(Payload { codec: codec.to_owned(), bytes })
+            OutcomeBody::Payload(Payload { codec: codec.into(), bytes })
         }
         (Err(_), _) => OutcomeBody::Absent(AbsentReason::Unencodable),
     }
@@ -193,7 +212,7 @@ pub(crate) fn is_plain(body: &OutcomeBody) -> bool {
 
 /// What is stored of a value with a secret in it where nothing seals it.
 pub(crate) fn withheld() -> OutcomeBody {
-    OutcomeBody::Payload(Payload { codec: WITHHELD_CODEC.to_owned(), bytes: Vec::new() })
+    OutcomeBody::Payload(Payload { codec: WITHHELD_CODEC.into(), bytes: Vec::new() })
 }
 
 /// Decodes a stored value; `None` if this binary cannot.
@@ -249,15 +268,15 @@ pub(crate) fn poll_end<T: Outcome, E: Failure>(
 /// The typed result of a call.
 pub(crate) fn call_result<T: Outcome, E: Failure>(end: CallEnd) -> crate::Result<T, E> {
     match end {
-        CallEnd::Success { body: OutcomeBody::Payload(payload), replayed } => {
-            decode(&payload).ok_or_else(|| {
-                let error = EffectError::new(ErrorKind::Unreadable).with_detail(why_unreadable(&payload));
+        CallEnd::Success { answer, replayed } => match answer.body() {
+            OutcomeBody::Payload(payload) => decode(payload).ok_or_else(|| {
+                let error = EffectError::new(ErrorKind::Unreadable).with_detail(why_unreadable(payload));
                 if replayed { error.with_replayed() } else { error }
-            })
-        }
-        CallEnd::Success { body: OutcomeBody::Absent(reason), .. } => Err(absent(reason)),
-        CallEnd::Refusal { body, replayed } => {
-            let refused = refusal(body);
+            }),
+            OutcomeBody::Absent(reason) => Err(absent(*reason)),
+        },
+        CallEnd::Refusal { answer, replayed } => {
+            let refused = refusal(answer.body());
             Err(if replayed { refused.with_replayed().with_called(ProviderCalled::No) } else { refused })
         }
         CallEnd::Error(error) => Err(error.typed()),
@@ -265,24 +284,24 @@ pub(crate) fn call_result<T: Outcome, E: Failure>(end: CallEnd) -> crate::Result
 }
 
 /// A refusal by the provider, or by an operator.
-fn refusal<E: Failure>(body: OutcomeBody) -> EffectError<E> {
+fn refusal<E: Failure>(body: &OutcomeBody) -> EffectError<E> {
     let refused = EffectError::new(ErrorKind::Refused);
     let payload = match body {
         OutcomeBody::Payload(payload) => Some(payload),
         OutcomeBody::Absent(_) => None,
     };
-    if let Some(payload) = payload.as_ref().filter(|payload| payload.codec == REASON_CODEC) {
+    if let Some(payload) = payload.filter(|payload| payload.codec == REASON_CODEC) {
         let reason = String::from_utf8_lossy(&payload.bytes).into_owned();
         return refused.with_operator_reason(reason).with_detail("an operator resolved it so");
     }
-    match payload.as_ref().and_then(decode::<E>) {
+    match payload.and_then(decode::<E>) {
         Some(error) => refused.with_error(error),
         None => refused.with_detail("the stored refusal does not decode as this function's error type"),
     }
 }
 
 fn why_unreadable(payload: &Payload) -> &'static str {
-    match payload.codec.as_str() {
+    match &*payload.codec {
         CODEC | SECRET_CODEC => "the stored value does not decode as this function's return type",
         WITHHELD_CODEC => {
             "it holds a secret, and there was no payload codec to keep it under when it was performed: only that call got it"

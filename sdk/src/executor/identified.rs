@@ -1,5 +1,7 @@
 //! The identities of a call.
 
+use std::sync::Arc;
+
 use crate::{
     descriptor::Descriptor,
     identity::{EffectId, KeyFields, Tenant, business_identity},
@@ -20,14 +22,14 @@ pub(crate) enum Readable {
     /// The fields of this version of a key.
     Of(KeyFields, u32),
     /// As it is stored.
-    Stored(Option<String>),
+    Stored(Option<Arc<str>>),
 }
 
 impl Readable {
-    pub(crate) fn text(&self) -> Option<String> {
+    pub(crate) fn text(&self) -> Option<Arc<str>> {
         match self {
             Self::Absent => None,
-            Self::Of(key, version) => Some(key.readable_at(*version)),
+            Self::Of(key, version) => Some(key.readable_at(*version).into()),
             Self::Stored(text) => text.clone(),
         }
     }

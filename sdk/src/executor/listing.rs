@@ -85,7 +85,7 @@ impl Listing {
 
     fn fits(&self, record: &EffectRecord) -> bool {
         self.state.is_none_or(|state| record.state == state)
-            && self.operation.as_ref().is_none_or(|operation| record.operation == *operation)
+            && self.operation.as_ref().is_none_or(|operation| *record.operation == **operation)
             && self.tenant.as_ref().is_none_or(|tenant| record.id.tenant() == tenant)
     }
 }

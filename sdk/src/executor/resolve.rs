@@ -61,7 +61,7 @@ impl Resolution {
     /// [`operator_reason`](crate::EffectError::operator_reason). At most 4096 bytes; it is stored as it is.
     #[must_use]
     pub fn refused(reason: impl Into<String>) -> Self {
-        let reason = Payload { codec: REASON_CODEC.to_owned(), bytes: reason.into().into_bytes() };
+        let reason = Payload { codec: REASON_CODEC.into(), bytes: reason.into().into_bytes() };
         Self { found: Finding::Refused(reason), despite_evidence: false }
     }
 

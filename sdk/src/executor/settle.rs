@@ -1,7 +1,7 @@
 //! The settle: what is stored of an outcome, and the end of the call that stored it.
 
 #[cfg(effectual_mutations)]
-use super::erased::CallEnd;
+use super::erased::{Answer, CallEnd};
 use super::{
     claimed::{Claimed, Lost},
     drive::stored,
@@ -69,7 +69,7 @@ impl Claimed<'_> {
             (&change, kind, rule!(OutcomeIsStoredFirst))
         {
             self.leave_to_last_writes(&change);
-            return Ok(Next::Over(CallEnd::Success { body: body.clone(), replayed: false }));
+            return Ok(Next::Over(CallEnd::Success { answer: Answer::Here(body.clone()), replayed: false }));
         }
         let asked = self.call.scope.core.outcomes.asked();
         self.write(&change).await?;

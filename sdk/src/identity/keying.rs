@@ -15,6 +15,9 @@ const RECIPE_DOMAIN: &str = "effectual/activity-recipe";
 /// Room for a few fields.
 const FIELDS_CAPACITY: usize = 64;
 
+/// Room for what an operator reads of a usual key.
+const READABLE_CAPACITY: usize = 64;
+
 /// Room for the fixed part of an identity, so that a usual key is encoded without growing the buffer.
 const CAPACITY: usize = 256;
 
@@ -87,7 +90,7 @@ impl KeyFields {
 
     /// The fields of a version as an operator may read them, most of each text left out.
     pub(crate) fn readable_at(&self, version: u32) -> String {
-        let mut text = String::new();
+        let mut text = String::with_capacity(READABLE_CAPACITY);
         for field in self.at(version) {
             readable::field(field.name, &self.encoded.bytes()[field.encoded.clone()], &mut text);
         }

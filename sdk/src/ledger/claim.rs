@@ -23,7 +23,7 @@ pub struct ClaimRequest {
     /// Which effect.
     pub id: EffectId,
     /// The operation's name.
-    pub operation: String,
+    pub operation: Arc<str>,
     /// How the identity was derived.
     pub keying: Keying,
     /// The key-schema version of the identity, from 1.
@@ -31,13 +31,13 @@ pub struct ClaimRequest {
     /// Earlier identities of the same call; empty unless a key field has `since` or `until`.
     pub identities: Identities,
     /// The key's fields for an operator to read, most of each text left out; `None` where there is no key.
-    pub readable: Option<String>,
+    pub readable: Option<Arc<str>>,
     /// The provider's pinned name.
-    pub provider: Option<String>,
+    pub provider: Option<Arc<str>>,
     /// The provider key for a first claim; a stored one stays in use.
-    pub provider_key: String,
+    pub provider_key: Arc<str>,
     /// What is asked.
-    pub fingerprints: Vec<ArgumentDigest>,
+    pub fingerprints: Arc<[ArgumentDigest]>,
     /// The arguments to be stored with a first claim, so that the effect can be finished without its caller.
     pub input: Option<Payload>,
     /// The class that a new attempt is stored with.

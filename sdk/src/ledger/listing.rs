@@ -104,7 +104,7 @@ pub(crate) fn rows_of(history: &EffectHistory, run: &RunId, touch: Option<&Touch
         keying: effect.keying,
         state,
         at,
-        provider_key: effect.provider_key.clone(),
+        provider_key: effect.provider_key.to_string(),
     };
     let is_own = |place: &Place| place.run.as_ref() == Some(run);
     let closed = history.closed.iter().filter(|attempt| is_own(&attempt.place));

@@ -1,7 +1,7 @@
 //! A ledger in the memory of one process: for tests and for trying things out.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -85,6 +85,12 @@ impl Kept {
     }
 
     fn claim(&mut self, request: &ClaimRequest, now: LedgerTime) -> Claim {
+        if request.identities.is_empty() {
+            let holder = self.record(&request.id);
+            let of = holder.map_or(&request.id, |holder| &holder.id).clone();
+            let transition = claim::judge(holder, request, now);
+            return self.store_claim(request, of, transition, now);
+        }
         let further = request.identities.further.iter().map(|further| self.named(&further.id)).collect();
         let (holder, aliases) = match resolve(request, self.named(&request.id), further) {
             Resolved::Row { holder, aliases } => (holder, aliases),
@@ -92,11 +98,22 @@ impl Kept {
         };
         let of = holder.as_ref().map_or(&request.id, |holder| &holder.id).clone();
         let transition = claim::judge(holder.as_deref(), request, now);
+        self.aliases.extend(aliases.into_iter().map(|alias| (alias.id, (of.clone(), alias.key_version))));
+        self.store_claim(request, of, transition, now)
+    }
+
+    /// Stores what was judged of a claim of the effect `of`.
+    fn store_claim(
+        &mut self,
+        request: &ClaimRequest,
+        of: EffectId,
+        transition: Transition<Claim>,
+        now: LedgerTime,
+    ) -> Claim {
         if let (true, Some(run)) = (transition.touch, &request.place.run) {
             let touch = Touch { place: request.place.clone(), at: now };
-            self.touches.entry(run.clone()).or_default().entry(of.clone()).or_insert(touch);
+            self.touches.entry(run.clone()).or_default().entry(of).or_insert(touch);
         }
-        self.aliases.extend(aliases.into_iter().map(|alias| (alias.id, (of.clone(), alias.key_version))));
         self.store(transition)
     }
 
@@ -151,13 +168,20 @@ impl Kept {
     pub(crate) fn store<R>(&mut self, transition: Transition<R>) -> R {
         if let Some(Write { effect, closed, evidence, input, audit }) = transition.write {
             self.inputs.extend(input.map(|input| (effect.id.clone(), input)));
-            let history = self.effects.entry(effect.id.clone()).or_insert_with(|| EffectHistory {
-                effect: EffectRecord::clone(&effect),
-                closed: Vec::new(),
-                evidence: Vec::new(),
-                audit: Vec::new(),
-            });
-            history.effect = Arc::unwrap_or_clone(effect);
+            let effect = Arc::unwrap_or_clone(effect);
+            let history = match self.effects.entry(effect.id.clone()) {
+                Entry::Occupied(known) => {
+                    let history = known.into_mut();
+                    history.effect = effect;
+                    history
+                }
+                Entry::Vacant(new) => new.insert(EffectHistory {
+                    effect,
+                    closed: Vec::new(),
+                    evidence: Vec::new(),
+                    audit: Vec::new(),
+                }),
+            };
             history.closed.extend(closed);
             // A change that is repeated because its acknowledgement was lost brings its evidence again.
             let known = |new: &Evidence| {

@@ -96,7 +96,7 @@ impl Pass<'_> {
             Ok(call) => call,
             Err(Skip::NoHandler) => {
                 self.core.recoveries.tell_no_handler(&record.operation);
-                *self.report.no_handler.entry(record.operation).or_default() += 1;
+                *self.report.no_handler.entry(record.operation.to_string()).or_default() += 1;
                 return Ok(());
             }
             Err(Skip::Unreadable(argument)) => {

@@ -111,14 +111,14 @@ impl World {
     fn request(&mut self) -> ClaimRequest {
         ClaimRequest {
             id: self.id.clone(),
-            operation: "refund-order".to_owned(),
+            operation: "refund-order".into(),
             keying: Keying::BusinessIdentity,
             key_version: 1,
             identities: crate::ledger::identities::Identities::default(),
-            readable: Some("order=…1042".to_owned()),
+            readable: Some("order=…1042".into()),
             provider: None,
-            provider_key: format!("key-{}", self.tokens),
-            fingerprints: Vec::new(),
+            provider_key: format!("key-{}", self.tokens).into(),
+            fingerprints: [].into(),
             input: None,
             class: self.random.pick(self.classes),
             // A first claim is a caller's own.

@@ -15,7 +15,7 @@ impl World {
         let action = match self.random.below(4) {
             _ if refusal => Action::Reopen,
             0 => Action::Refused {
-                reason: Payload { codec: REASON_CODEC.to_owned(), bytes: b"no".to_vec() },
+                reason: Payload { codec: REASON_CODEC.into(), bytes: b"no".to_vec() },
                 settle_delay_ms: 0,
                 retain_ms: 1_000_000,
                 despite_evidence: false,
