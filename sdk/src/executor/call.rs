@@ -34,7 +34,7 @@ pub fn call<S, T, E, B, F>(
     scope: &S,
     descriptor: &'static Descriptor,
     key: KeyFields,
-    arguments: Arguments,
+    mut arguments: Arguments,
     body: B,
 ) -> expansion::Call<T, E>
 where
@@ -45,7 +45,7 @@ where
     F: Future<Output = crate::Result<T, E>> + Send + 'static,
 {
     let scope = scope.__scope();
-    let id = Identified::by_key(&scope.tenant, descriptor, key);
+    let id = Identified::by_key(&scope.tenant, descriptor, key, &mut arguments);
     start(scope, descriptor, id, arguments, Work::new(body), None)
 }
 
@@ -55,7 +55,7 @@ pub fn call_reconciled<S, T, E, B, F, L, G>(
     scope: &S,
     descriptor: &'static Descriptor,
     key: KeyFields,
-    arguments: Arguments,
+    mut arguments: Arguments,
     body: B,
     look_up: L,
 ) -> expansion::Call<T, E>
@@ -69,7 +69,7 @@ where
     G: Future<Output = std::result::Result<Found<T, E>, E>> + Send + 'static,
 {
     let scope = scope.__scope();
-    let id = Identified::by_key(&scope.tenant, descriptor, key);
+    let id = Identified::by_key(&scope.tenant, descriptor, key, &mut arguments);
     start(scope, descriptor, id, arguments, Work::new(body).look_up(look_up), None)
 }
 
@@ -120,7 +120,7 @@ pub fn call_work<S, T, E>(
     scope: &S,
     descriptor: &'static Descriptor,
     key: KeyFields,
-    arguments: Arguments,
+    mut arguments: Arguments,
     work: Work,
     input: Option<Input>,
 ) -> expansion::Call<T, E>
@@ -130,7 +130,7 @@ where
     E: Failure,
 {
     let scope = scope.__scope();
-    let id = Identified::by_key(&scope.tenant, descriptor, key);
+    let id = Identified::by_key(&scope.tenant, descriptor, key, &mut arguments);
     start(scope, descriptor, id, arguments, work, input)
 }
 
@@ -158,7 +158,7 @@ pub fn attach<S, T, E>(
     scope: &S,
     descriptor: &'static Descriptor,
     key: KeyFields,
-    arguments: Arguments,
+    mut arguments: Arguments,
 ) -> Attachment<T, E>
 where
     S: EffectScope + ?Sized,
@@ -166,7 +166,7 @@ where
     E: Failure,
 {
     let scope = scope.__scope();
-    let id = Identified::by_key(&scope.tenant, descriptor, key);
+    let id = Identified::by_key(&scope.tenant, descriptor, key, &mut arguments);
     start_attached(scope, descriptor, id, arguments)
 }
 
@@ -271,7 +271,8 @@ impl Frozen {
                     Some(end) => Err(end),
                     None => {
                         let (progress, core) = (call.progress.clone(), call.scope.core.clone());
-                        Ok((core.runtime.spawn(call.run().instrument(span)), progress))
+                        // A task is moved several times, until it is there.
+                        Ok((core.runtime.spawn(Box::pin(call.run()).instrument(span)), progress))
                     }
                 }
             }

@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeSet, HashMap},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU8, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -25,7 +25,7 @@ use super::{
 use crate::{
     descriptor::{Descriptor, RecoveryClass},
     environment::Runtime,
-    identity::{ArgumentDigest, FingerprintKey},
+    identity::{ArgumentDigest, ByDigest, FingerprintKey},
     ledger::{Ledger, Transactions, record::State},
     provider::{DynProvider, Profile},
     retention::{self, RetentionPolicy},
@@ -52,13 +52,15 @@ pub(crate) struct Core {
     defaults: Defaults,
     profiles: HashMap<String, Profile>,
     providers: HashMap<&'static str, Arc<dyn DynProvider>>,
-    settings: RwLock<HashMap<&'static str, Arc<Settings>>>,
+    settings: RwLock<HashMap<&'static str, Arc<Settings>, ByDigest>>,
     pub(crate) resources: Resources,
     pub(crate) recoveries: Recoveries,
     /// Providers that said that they are not asked by handles.
     no_polls: Mutex<BTreeSet<&'static str>>,
     pub(crate) callers: Callers,
     phase: watch::Sender<Phase>,
+    /// The same, for who looks at it with every call.
+    phase_now: AtomicU8,
     /// The claims that this process holds, and those that are on their way.
     held: Count,
 }
@@ -104,6 +106,7 @@ impl Core {
             no_polls: Mutex::default(),
             callers: Callers::default(),
             phase: watch::Sender::new(Phase::Open),
+            phase_now: AtomicU8::new(Phase::Open as u8),
             held: Count::default(),
         })
     }
@@ -285,10 +288,15 @@ impl Core {
     }
 
     pub(crate) fn phase(&self) -> Phase {
-        *self.phase.borrow()
+        match self.phase_now.load(Ordering::SeqCst) {
+            now if now == Phase::Open as u8 => Phase::Open,
+            now if now == Phase::Draining as u8 => Phase::Draining,
+            _ => Phase::Over,
+        }
     }
 
     pub(crate) fn set_phase(&self, phase: Phase) {
+        self.phase_now.fetch_max(phase as u8, Ordering::SeqCst);
         self.phase.send_modify(|current| *current = phase.max(*current));
     }
 

@@ -46,7 +46,8 @@ pub(crate) struct Call {
     /// Set where a recovery makes the call, and no caller waits for its end.
     pub(crate) unattended: Option<Unattended>,
     pub(crate) progress: Arc<Progress>,
-    pub(crate) started: Moment,
+    /// When it began to run.
+    pub(crate) started: Option<Moment>,
 }
 
 impl Call {
@@ -58,7 +59,7 @@ impl Call {
         work: Work,
         input: Option<Payload>,
     ) -> Self {
-        let (progress, started) = (Arc::default(), Moment::now());
+        let progress = Arc::default();
         let Identified { id, identities, readable } = identified;
         let Work { body, look_up, poll } = work;
         Self {
@@ -74,18 +75,22 @@ impl Call {
             input,
             unattended: None,
             progress,
-            started,
+            started: None,
         }
     }
 
     /// Claims, waits, performs and settles.
     pub(crate) async fn run(mut self: Box<Self>) -> CallEnd {
-        // A call that is polled late has its whole time.
-        self.started = Moment::now();
+        self.started = Some(Moment::now());
         telemetry::call_identified(&self.id);
         let end = self.claim_and_perform().await;
         tell(&end);
         end
+    }
+
+    /// Since when it runs; a call that is polled late has its whole time.
+    pub(crate) fn started(&self) -> Moment {
+        self.started.unwrap_or_else(Moment::now)
     }
 
     /// The end of the call by an outcome that is kept in memory, in the current span as any other.
@@ -180,13 +185,16 @@ impl Call {
         claiming: Claiming,
         asking: Option<Speaker>,
     ) -> CallEnd {
-        let claimed = Claimed::new(self, self.held(record, sent), sent, asking);
+        let mut claimed = Claimed::new(self, self.held(record, sent), sent, asking);
         drop(claiming);
         if self.scope.core.phase() == Phase::Over {
             // The guard gives the claim back.
             return CallError::new(ErrorKind::Draining).into();
         }
-        claimed.perform(task).await
+        match claimed.perform(task).await {
+            Ok(end) => end,
+            Err(lost) => Box::pin(claimed.lost(lost)).await,
+        }
     }
 
     pub(crate) fn request(&self) -> ClaimRequest {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     descriptor::Descriptor,
-    identity::{EffectId, KeyFields, Tenant, business_identity},
+    identity::{Arguments, EffectId, KeyFields, Tenant},
     ledger::identities::{Further, Identities},
 };
 
@@ -37,9 +37,14 @@ impl Readable {
 
 impl Identified {
     /// By the key's fields of the descriptor's version; earlier versions with other fields are derived too.
-    pub(crate) fn by_key(tenant: &Tenant, descriptor: &Descriptor, key: KeyFields) -> Self {
+    pub(crate) fn by_key(
+        tenant: &Tenant,
+        descriptor: &Descriptor,
+        key: KeyFields,
+        arguments: &mut Arguments,
+    ) -> Self {
         let Descriptor { operation, version, .. } = *descriptor;
-        let at = |version| business_identity(tenant, operation, version, &key);
+        let mut at = |version| key.identity(tenant, operation, version, arguments.scratch());
         let mut identities = Identities::default();
         if key.has_versions() {
             identities.further =

@@ -40,20 +40,19 @@ pub(super) enum Next {
 
 impl Claimed<'_> {
     /// Performs the effect, or finds out what became of it, to the end of the call.
-    pub(crate) async fn perform(mut self, task: Task) -> CallEnd {
+    pub(crate) async fn perform(&mut self, task: Task) -> Result<CallEnd, Lost> {
         let mut next = match task {
             Task::Perform => self.attempt().await,
             Task::LookUp => Ok(Next::Ask { otherwise: escaped(&self.record()) }),
             Task::Poll => Ok(Next::Poll { otherwise: CallError::new(ErrorKind::Accepted) }),
         };
         loop {
-            next = match next {
-                Ok(Next::Over(end)) => return end,
+            next = match next? {
+                Next::Over(end) => return Ok(end),
                 // Boxed, as all that is rare: a call that performs its effect at once makes no room for them.
-                Ok(Next::Again { delay, otherwise }) => Box::pin(self.again(delay, otherwise, false)).await,
-                Ok(Next::Ask { otherwise }) => Box::pin(self.ask(otherwise)).await,
-                Ok(Next::Poll { otherwise }) => Box::pin(self.poll(otherwise)).await,
-                Err(lost) => return Box::pin(self.lost(lost)).await,
+                Next::Again { delay, otherwise } => Box::pin(self.again(delay, otherwise, false)).await,
+                Next::Ask { otherwise } => Box::pin(self.ask(otherwise)).await,
+                Next::Poll { otherwise } => Box::pin(self.poll(otherwise)).await,
             }
         }
     }
@@ -320,7 +319,7 @@ impl Claimed<'_> {
     fn may_go_on(&self, delay: Duration) -> bool {
         let retry = &self.call.settings.retry;
         self.attempts < retry.attempts_max
-            && self.call.started.elapsed().saturating_add(delay) <= retry.elapsed_max
+            && self.call.started().elapsed().saturating_add(delay) <= retry.elapsed_max
             && self.call.scope.core.phase() == Phase::Open
             && !self.call.is_caller_gone()
     }

@@ -37,7 +37,7 @@ impl Call {
 
     fn may_wait(&self, delay: Duration) -> bool {
         self.unattended.is_none()
-            && self.started.elapsed().saturating_add(delay) <= self.settings.retry.elapsed_max
+            && self.started().elapsed().saturating_add(delay) <= self.settings.retry.elapsed_max
             && self.scope.core.phase() == Phase::Open
             && !self.is_caller_gone()
     }

@@ -56,7 +56,7 @@ impl Call {
 
     /// `None` when the other has gone without a last word.
     async fn listen_to(&self, news: &mut Listener, poll: &mut Duration) -> Option<Heard> {
-        let limit = Until::new(self.started, self.settings.wait);
+        let limit = Until::new(self.started(), self.settings.wait);
         loop {
             let heard = news.read();
             let (lease_remaining, look_again) = match heard {
@@ -102,7 +102,7 @@ impl Call {
         poll: &mut Duration,
         speaker: Option<&Speaker>,
     ) -> Waited {
-        let limit = Until::new(self.started, self.settings.wait);
+        let limit = Until::new(self.started(), self.settings.wait);
         let lease = Until::new(clock::Moment::now(), lease_remaining);
         let ledger = self.scope.core.ledger();
         let poll_max = if ledger.announces() { POLL_TOLD_MAX } else { POLL_MAX };

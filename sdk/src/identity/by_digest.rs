@@ -1,4 +1,5 @@
-//! Maps by effect. A digest is spread evenly already, so little has to be done to it.
+//! Maps by effect. A digest is spread evenly already, so little has to be done to it; nor to names that only the program
+//! chooses.
 
 use std::{
     collections::hash_map::RandomState,
@@ -40,6 +41,7 @@ impl Hasher for DigestHasher {
         self.hash = product as u64 ^ (product >> 64) as u64;
     }
 
+    /// For what is not a digest.
     fn write(&mut self, bytes: &[u8]) {
         for chunk in bytes.chunks(8) {
             let mut word = [0; 8];

@@ -12,8 +12,8 @@ use super::traits::Fingerprint;
 
 const DOMAIN: &str = "effectual/argument";
 
-/// Room for an argument of a usual length.
-const CAPACITY: usize = 128;
+/// Room for an argument of a usual length, and for an identity.
+const CAPACITY: usize = 256;
 
 /// The digest of one argument. As JSON: `["name","hex"]`, or `["name","hex","key id"]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,6 +131,11 @@ impl Arguments {
             None => Ok(self.digests),
             Some(failure) => Err(failure),
         }
+    }
+
+    /// Room to encode something else, once an argument's digest is there.
+    pub(crate) fn scratch(&mut self) -> &mut Encoder {
+        &mut self.scratch
     }
 
     fn begin(&mut self, name: &'static str) {

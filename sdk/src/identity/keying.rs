@@ -97,6 +97,25 @@ impl KeyFields {
         text
     }
 
+    /// [`business_identity`], encoded over what `out` held.
+    pub(crate) fn identity(
+        &self,
+        tenant: &Tenant,
+        operation: &str,
+        version: u32,
+        out: &mut Encoder,
+    ) -> EffectId {
+        out.restart(BUSINESS_DOMAIN);
+        let record = out.open_record();
+        out.name("key");
+        self.encode(out, version);
+        field(out, "operation", operation);
+        field(out, "tenant", tenant);
+        field(out, "version", &version);
+        out.close(record);
+        EffectId::new(tenant.clone(), out.digest())
+    }
+
     fn encode(&self, out: &mut Encoder, version: u32) {
         let record = out.open_record();
         let mut write = |field: &Field| {
@@ -134,15 +153,7 @@ impl fmt::Debug for KeyFields {
 /// Fields that do not belong to it are left out.
 pub fn business_identity(tenant: &Tenant, operation: &str, version: u32, key: &KeyFields) -> EffectId {
     let mut out = Encoder::with_capacity(CAPACITY + key.encoded.position());
-    out.restart(BUSINESS_DOMAIN);
-    let record = out.open_record();
-    out.name("key");
-    key.encode(&mut out, version);
-    field(&mut out, "operation", operation);
-    field(&mut out, "tenant", tenant);
-    field(&mut out, "version", &version);
-    out.close(record);
-    EffectId::new(tenant.clone(), out.digest())
+    key.identity(tenant, operation, version, &mut out)
 }
 
 /// Where a call without a business key was made.

@@ -84,7 +84,7 @@ pub(super) async fn prepare(
 impl Call {
     /// Claims it, as any caller does, and works on it; never waits for another.
     pub(super) async fn recover(mut self) -> Came {
-        self.started = Moment::now();
+        self.started = Some(Moment::now());
         telemetry::call_identified(&self.id);
         let core = &self.scope.core;
         let claiming = core.claiming();
