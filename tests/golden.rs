@@ -121,7 +121,7 @@ async fn three_arrivals_one_refund(ledger: TestLedger, part: &str) {
     assert_eq!(at_the_provider, std::slice::from_ref(&done), "one refund");
     let id = shop.receipt.effect_id().expect("an identity");
     let history = shop.executor.inspect(&id).await.expect("the ledger answers").expect("recorded");
-    assert_eq!((history.effect.attempt, history.effect.provider_key.as_str()), (3, keys[0].as_str()));
+    assert_eq!((history.effect.attempt, &*history.effect.provider_key), (3, keys[0].as_str()));
     assert!(history.effect.outcome.expect("an outcome").provider_replay, "marked as the provider's replay");
 
     let again = refund(&shop.scope, charge.clone(), charge, shop.stripe.clone()).await.expect("replayed");

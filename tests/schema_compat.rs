@@ -109,7 +109,7 @@ async fn f26_values_of_an_older_binary_decode_or_are_unreadable_and_nothing_is_p
         let id = receipt.effect_id().expect("an identity");
         let stored = executor.inspect(&id).await.expect("an answer").expect("recorded").effect.outcome;
         let OutcomeBody::Payload(payload) = stored.expect("an outcome").body else { panic!("a payload") };
-        assert_eq!((payload.codec.as_str(), payload.bytes.first()), ("json/1", Some(&b'{')));
+        assert_eq!((&*payload.codec, payload.bytes.first()), ("json/1", Some(&b'{')));
         assert!(String::from_utf8_lossy(&payload.bytes).contains(r#""number":7"#));
         // So it is with refusals, which are in the same encoding.
         let declined = || "declined".to_owned();
@@ -156,7 +156,7 @@ async fn every_kind_of_row_of_the_first_release_goes_on_as_it_would_have() {
         let effect = executor.inspect(&id).await.expect("an answer").expect("recorded").effect;
         assert_eq!(
             (effect.state, effect.attempt, provider.keys()),
-            (State::Completed, 2, vec![effect.provider_key])
+            (State::Completed, 2, vec![effect.provider_key.to_string()])
         );
     }
 }

@@ -55,6 +55,20 @@ impl Moment {
     }
 }
 
+/// Counts from its start, by the clock that stops with the machine.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    pub(crate) fn start() -> Self {
+        Self(monotonic())
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        monotonic().saturating_duration_since(self.0)
+    }
+}
+
 /// A moment to come, on the larger of the two clocks: past as soon as one of them says so.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Until {

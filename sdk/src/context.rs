@@ -16,7 +16,7 @@ pub(crate) use self::transaction::{Slot, StillLent};
 pub use self::transaction::{Transaction, TransactionRefused};
 use crate::{
     clock::{Moment, Until},
-    executor::{EffectScope, Held, NodeScope, Scope, sealed::Sealed},
+    executor::{EffectScope, Held, NodeScope, Ordinals, Scope, sealed::Sealed},
     identity::{EffectId, RecipePlace},
     ledger::{EffectTransaction, LedgerError, LedgerErrorKind},
     provider::{SendPermit, SendRefused},
@@ -28,13 +28,15 @@ use crate::{
 pub struct EffectContext {
     pub(crate) attempt: Arc<Attempt>,
     scope: Scope,
+    /// They restart with each attempt.
+    ordinals: Ordinals,
 }
 
 /// One attempt as it goes on; read by the executor when the body has ended.
 pub(crate) struct Attempt {
     pub(crate) held: Arc<Held>,
     pub(crate) number: u32,
-    pub(crate) provider_key: String,
+    pub(crate) provider_key: Arc<str>,
     /// After this much of the claim the provider's window may be over.
     pub(crate) resend_until: Option<Until>,
     /// What an attempt in doubt sent under this key.
@@ -58,7 +60,7 @@ pub(crate) struct Sends {
 }
 
 impl Attempt {
-    pub(crate) fn new(held: Arc<Held>, number: u32, provider_key: String) -> Self {
+    pub(crate) fn new(held: Arc<Held>, number: u32, provider_key: Arc<str>) -> Self {
         Self {
             held,
             number,
@@ -132,7 +134,7 @@ impl Attempt {
 impl EffectContext {
     pub(crate) fn new(attempt: Arc<Attempt>, outer: &Scope) -> Self {
         let scope = outer.inside(attempt.transaction.is_some());
-        Self { attempt, scope }
+        Self { attempt, scope, ordinals: Ordinals::default() }
     }
 
     /// The idempotency key for the provider: the same on every attempt of this effect.
@@ -231,6 +233,10 @@ impl EffectScope for EffectContext {
 impl NodeScope for EffectContext {
     fn __recipe_place(&self) -> RecipePlace {
         RecipePlace::Effect(self.effect_id().clone())
+    }
+
+    fn __ordinals(&self) -> &Ordinals {
+        &self.ordinals
     }
 }
 

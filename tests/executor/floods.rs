@@ -40,14 +40,14 @@ fn request(tenant: &str, number: usize) -> ClaimRequest {
     ClaimRequest {
         id: EffectId::parse(format!("{tenant}/{}", blake3::hash(&number.to_be_bytes()).to_hex()))
             .expect("an id"),
-        operation: "order".to_owned(),
+        operation: "order".into(),
         keying: Keying::BusinessIdentity,
         key_version: 1,
         identities: Identities::default(),
         readable: None,
         provider: None,
-        provider_key: format!("key-{number}"),
-        fingerprints: Vec::new(),
+        provider_key: format!("key-{number}").into(),
+        fingerprints: [].into(),
         input: None,
         class: RecoveryClass::Hold,
         can_perform: true,

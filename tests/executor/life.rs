@@ -188,5 +188,5 @@ async fn f58_an_operator_reads_the_key_beside_the_hash(ledger: Arc<dyn Ledger>) 
     let (receipt, scope) = receipted(&executor);
     holding(&scope, "order-1042".into(), 5, Scripted::forgetful([])).await.expect("performed");
     let known = record(&executor, &receipt).await;
-    assert_eq!((known.operation.as_str(), known.readable.as_deref()), ("holding", Some("order=…1042")));
+    assert_eq!((&*known.operation, known.readable.as_deref()), ("holding", Some("order=…1042")));
 }

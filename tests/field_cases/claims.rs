@@ -31,14 +31,14 @@ pub(crate) fn request(class: RecoveryClass, lease_ms: i64) -> ClaimRequest {
     let digest = blake3::hash(uuid::Uuid::new_v4().as_bytes()).to_hex();
     ClaimRequest {
         id: EffectId::parse(format!("acme/{digest}")).expect("a valid effect id"),
-        operation: "refund-order".to_owned(),
+        operation: "refund-order".into(),
         keying: Keying::BusinessIdentity,
         key_version: 1,
         identities: effectual::ledger::identities::Identities::default(),
         readable: None,
         provider: None,
-        provider_key: digest[..32].to_owned(),
-        fingerprints: vec![argument(1)],
+        provider_key: digest[..32].into(),
+        fingerprints: [argument(1)].into(),
         input: None,
         class,
         can_perform: true,
@@ -78,7 +78,7 @@ pub(crate) fn settle(text: &str) -> Change {
 }
 
 fn payload(text: &str) -> OutcomeBody {
-    OutcomeBody::Payload(Payload { codec: "json/1".to_owned(), bytes: text.as_bytes().to_vec() })
+    OutcomeBody::Payload(Payload { codec: "json/1".into(), bytes: text.as_bytes().to_vec() })
 }
 
 pub(crate) async fn claim(ledger: &dyn Ledger, request: &ClaimRequest) -> Claim {
@@ -153,7 +153,7 @@ async fn f02_a_takeover_that_is_held_up_loses_to_the_settle_before_it() {
         let mut holder = PgConnection::connect(&database.url()).await.expect("a connection");
         let mut held = holder.begin().await.expect("a transaction");
         sqlx::query("SELECT FROM effectual_effects WHERE provider_key = $1 FOR UPDATE")
-            .bind(&request.provider_key)
+            .bind(&*request.provider_key)
             .fetch_one(&mut *held)
             .await
             .expect("the row");
@@ -235,7 +235,7 @@ async fn f57_calls_of_one_batch_are_compared_as_single_ones_are(ledger: Arc<dyn 
     let mut calls = tokio::task::JoinSet::new();
     for number in 0..50_u8 {
         let ledger = Arc::clone(&ledger);
-        let call = ClaimRequest { fingerprints: vec![argument(number % 2)], ..again(&request) };
+        let call = ClaimRequest { fingerprints: [argument(number % 2)].into(), ..again(&request) };
         calls.spawn(async move { (number % 2, claim(&ledger, &call).await) });
     }
     let answers = calls.join_all().await;

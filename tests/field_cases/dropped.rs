@@ -88,7 +88,7 @@ async fn f01_no_connection_is_left_inside_a_transaction() {
 
     let mut other = PgConnection::connect(&database.url()).await.expect("a second connection");
     let seen: i64 = sqlx::query_scalar("SELECT count(*) FROM effectual_effects WHERE provider_key = $1")
-        .bind(&record.provider_key)
+        .bind(&*record.provider_key)
         .fetch_one(&mut other)
         .await
         .expect("a count");

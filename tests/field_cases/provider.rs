@@ -157,8 +157,8 @@ async fn f54_three_attempts_present_one_key(ledger: Arc<dyn Ledger>) {
     assert!(keys.iter().all(|key| *key == keys[0]), "{keys:?}");
     let known = history(&executor, &receipt).await;
     assert_eq!(
-        (known.closed.len() + 1, known.effect.provider_key),
-        (4, keys[0].clone()),
+        (known.closed.len() + 1, &*known.effect.provider_key),
+        (4, keys[0].as_str()),
         "each is an attempt"
     );
 }

@@ -148,7 +148,7 @@ async fn crowds_are_stored_in_batches_and_each_gets_its_own_answer() {
                 panic!("unsettled")
             };
             assert_eq!(*replayed, settled);
-            assert_eq!(settled.provider_key, format!("key of {n}"));
+            assert_eq!(*settled.provider_key, *format!("key of {n}"));
         });
     }
     crowd.join_all().await;

@@ -66,7 +66,7 @@ async fn a_look_up_by_path_has_its_arguments(ledger: Arc<dyn Ledger>) {
         executor.recover().await.expect("a pass").completed == 1
     })
     .await;
-    assert_eq!(world.provider.keys(), [request.provider_key.clone()]);
+    assert_eq!(world.provider.keys(), [request.provider_key.to_string()]);
     assert_eq!(world.provider.find(&request.provider_key).map(|done| done.what).as_deref(), Some("o-3"));
     let row = row(&*ledger, &record.id).await;
     assert_eq!((row.state, row.attempt, row.doubt), (State::Completed, 2, None));

@@ -266,14 +266,14 @@ pub(crate) fn left(operation: &str, name: &str, class: RecoveryClass) -> ClaimRe
     let digest = *blake3::hash(format!("{operation} {name}").as_bytes()).as_bytes();
     ClaimRequest {
         id: EffectId::parse(format!("acme/{}", blake3::Hash::from(digest).to_hex())).expect("an effect id"),
-        operation: operation.to_owned(),
+        operation: operation.into(),
         keying: Keying::BusinessIdentity,
         key_version: 1,
         identities: Identities::default(),
         readable: None,
         provider: None,
-        provider_key: uuid::Uuid::new_v4().simple().to_string(),
-        fingerprints: Vec::new(),
+        provider_key: uuid::Uuid::new_v4().simple().to_string().into(),
+        fingerprints: [].into(),
         input: None,
         class,
         can_perform: true,
@@ -289,7 +289,7 @@ pub(crate) fn left(operation: &str, name: &str, class: RecoveryClass) -> ClaimRe
 }
 
 pub(crate) fn input(text: &str) -> Option<Payload> {
-    Some(Payload { codec: "json/1".to_owned(), bytes: text.as_bytes().to_vec() })
+    Some(Payload { codec: "json/1".into(), bytes: text.as_bytes().to_vec() })
 }
 
 pub(crate) async fn leave(ledger: &dyn Ledger, request: &ClaimRequest) -> EffectRecord {

@@ -55,7 +55,7 @@ async fn stored(ledger: &Arc<dyn Ledger>, receipt: &effectual::Receipt) -> (Stri
     let OutcomeBody::Payload(payload) = history.effect.outcome.expect("an outcome").body else {
         panic!("a payload")
     };
-    (payload.codec, String::from_utf8_lossy(&payload.bytes).into_owned())
+    (payload.codec.into_owned(), String::from_utf8_lossy(&payload.bytes).into_owned())
 }
 
 fn sealing(ledger: &Arc<dyn Ledger>) -> Executor {

@@ -37,14 +37,14 @@ pub(crate) fn request(number: u64, token: u64) -> ClaimRequest {
     bytes[8..].copy_from_slice(&token.to_be_bytes());
     ClaimRequest {
         id: id(number),
-        operation: "refund-order".to_owned(),
+        operation: "refund-order".into(),
         keying: Keying::BusinessIdentity,
         key_version: 1,
         identities: effectual::ledger::identities::Identities::default(),
-        readable: Some("order=…1042".to_owned()),
+        readable: Some("order=…1042".into()),
         provider: None,
-        provider_key: format!("key-{number}"),
-        fingerprints: vec![ArgumentDigest { name: "amount".into(), digest: [1; 32], key_id: None }],
+        provider_key: format!("key-{number}").into(),
+        fingerprints: [ArgumentDigest { name: "amount".into(), digest: [1; 32], key_id: None }].into(),
         input: None,
         class: RecoveryClass::Hold,
         can_perform: true,
@@ -68,7 +68,7 @@ pub(crate) fn success(bytes: Vec<u8>) -> Change {
         first_send_ago_ms: None,
         acts_for_ms: 0,
     };
-    let body = OutcomeBody::Payload(Payload { codec: "json/1".to_owned(), bytes });
+    let body = OutcomeBody::Payload(Payload { codec: "json/1".into(), bytes });
     let kind = OutcomeKind::Success;
     Change::Settle { ended, kind, body, provider_replay: false, conclusive: false, retain_ms: LONG_MS }
 }

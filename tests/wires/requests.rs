@@ -14,14 +14,14 @@ use effectual::{
 pub(crate) fn request(number: u64, token: u8) -> ClaimRequest {
     ClaimRequest {
         id: EffectId::parse(format!("acme/{number:016x}{:048}", 0)).expect("an identity"),
-        operation: "refund-order".to_owned(),
+        operation: "refund-order".into(),
         keying: Keying::BusinessIdentity,
         key_version: 1,
         identities: Identities::default(),
         readable: None,
         provider: None,
-        provider_key: format!("key-{number}"),
-        fingerprints: Vec::new(),
+        provider_key: format!("key-{number}").into(),
+        fingerprints: [].into(),
         input: None,
         can_perform: true,
         can_poll: false,
@@ -41,7 +41,7 @@ pub(crate) fn settle() -> Change {
     Change::Settle {
         ended: Ended::found(AttemptVerdict::Performed),
         kind: OutcomeKind::Success,
-        body: OutcomeBody::Payload(Payload { codec: "json/1".to_owned(), bytes }),
+        body: OutcomeBody::Payload(Payload { codec: "json/1".into(), bytes }),
         provider_replay: false,
         conclusive: false,
         retain_ms: 600_000,

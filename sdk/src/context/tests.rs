@@ -17,14 +17,14 @@ use crate::{
 fn held(lease: Duration) -> Arc<Held> {
     let request = ClaimRequest {
         id: EffectId::new(Tenant::parse("acme").expect("a tenant"), [1; 32]),
-        operation: "refund-order".to_owned(),
+        operation: "refund-order".into(),
         keying: Keying::BusinessIdentity,
         key_version: 1,
         identities: Identities::default(),
         readable: None,
         provider: None,
-        provider_key: "key".to_owned(),
-        fingerprints: Vec::new(),
+        provider_key: "key".into(),
+        fingerprints: Arc::default(),
         class: RecoveryClass::Hold,
         can_look_up: false,
         can_poll: false,
@@ -43,7 +43,7 @@ fn held(lease: Duration) -> Arc<Held> {
 }
 
 fn attempt() -> Attempt {
-    Attempt::new(held(Duration::from_secs(60)), 1, "key".to_owned())
+    Attempt::new(held(Duration::from_secs(60)), 1, "key".into())
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn nothing_is_sent_past_the_providers_window() {
 
 #[test]
 fn nothing_is_sent_into_the_end_of_a_lease() {
-    let attempt = Attempt::new(held(Duration::from_secs(2)), 1, "key".to_owned());
+    let attempt = Attempt::new(held(Duration::from_secs(2)), 1, "key".into());
     assert_eq!(attempt.permit(None).err(), Some(SendRefused::LeaseTooShort));
 }
 

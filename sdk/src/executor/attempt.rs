@@ -13,7 +13,7 @@ use super::{
     progress::Progress,
 };
 use crate::{
-    clock,
+    clock::{self, Stopwatch},
     context::{Attempt, EffectContext},
     environment::{Gone, Task},
     telemetry,
@@ -21,6 +21,8 @@ use crate::{
 
 /// How long an aborted body has to be gone at the drain deadline before it is written off.
 const ABORT_GRACE: Duration = Duration::from_millis(200);
+
+const ABORTED: &str = "its body was aborted: the attempt's timeout or the drain deadline was over";
 
 /// How an attempt ended, and whether its body is gone.
 pub(crate) struct Ran {
@@ -51,8 +53,21 @@ impl Call {
         let (progress, runtime) = (self.progress.clone(), &self.scope.core.runtime);
         match &self.body {
             Body::Own(body) => {
-                let body = body.clone();
-                let run = async move { if progress.begin() { body(cx).await } else { BodyEnd::NotStarted } };
+                let (body, begun, timeout) =
+                    (body.clone(), Stopwatch::start(), self.settings.attempt_timeout);
+                let left = move || timeout.saturating_sub(begun.elapsed());
+                let run = async move {
+                    // One that nothing ran for all its time does not begin any more.
+                    if left().is_zero() || !progress.begin() {
+                        return BodyEnd::NotStarted;
+                    }
+                    tokio::select! {
+                        biased;
+                        end = body(cx) => end,
+                        // Looked at when the body first waits: one that never does needs no timer.
+                        () = async { clock::sleep(left()).await } => BodyEnd::Lost(ABORTED),
+                    }
+                };
                 RunningBody { task: runtime.spawn(run.instrument(span.clone())), stop: None }
             }
             Body::Absent => RunningBody { task: runtime.spawn(async { BodyEnd::NotStarted }), stop: None },
@@ -69,7 +84,8 @@ impl Call {
         tokio::select! {
             biased;
             joined = &mut task => return self.gone(joined, "its body panicked"),
-            () = clock::sleep(self.settings.attempt_timeout) => {}
+            // One on a task of its own keeps its time itself.
+            () = clock::sleep(self.settings.attempt_timeout), if stop.is_some() => {}
             () = core.reached(Phase::Over) => {}
         }
         match stop {
@@ -84,7 +100,7 @@ impl Call {
         tokio::select! {
             biased;
             // It may have ended by itself in the meantime: then that end counts.
-            joined = &mut task => self.gone(joined, "its body was aborted: the attempt's timeout or the drain deadline was over"),
+            joined = &mut task => self.gone(joined, ABORTED),
             () = grace => Ran { end: BodyEnd::Lost("its body did not stop at the drain deadline"), body_gone: false },
         }
     }

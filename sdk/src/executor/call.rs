@@ -13,6 +13,7 @@ use super::{
     erased::{Body, CallEnd, CallError, call_result},
     identified::Identified,
     progress::Progress,
+    receipt::Receipt,
     scope::{EffectScope, NodeScope, Scope},
     work::Work,
 };
@@ -33,7 +34,7 @@ pub fn call<S, T, E, B, F>(
     scope: &S,
     descriptor: &'static Descriptor,
     key: KeyFields,
-    arguments: Arguments,
+    mut arguments: Arguments,
     body: B,
 ) -> expansion::Call<T, E>
 where
@@ -44,7 +45,7 @@ where
     F: Future<Output = crate::Result<T, E>> + Send + 'static,
 {
     let scope = scope.__scope();
-    let id = Identified::by_key(&scope.tenant, descriptor, key);
+    let id = Identified::by_key(&scope.tenant, descriptor, key, &mut arguments);
     start(scope, descriptor, id, arguments, Work::new(body), None)
 }
 
@@ -54,7 +55,7 @@ pub fn call_reconciled<S, T, E, B, F, L, G>(
     scope: &S,
     descriptor: &'static Descriptor,
     key: KeyFields,
-    arguments: Arguments,
+    mut arguments: Arguments,
     body: B,
     look_up: L,
 ) -> expansion::Call<T, E>
@@ -68,7 +69,7 @@ where
     G: Future<Output = std::result::Result<Found<T, E>, E>> + Send + 'static,
 {
     let scope = scope.__scope();
-    let id = Identified::by_key(&scope.tenant, descriptor, key);
+    let id = Identified::by_key(&scope.tenant, descriptor, key, &mut arguments);
     start(scope, descriptor, id, arguments, Work::new(body).look_up(look_up), None)
 }
 
@@ -119,7 +120,7 @@ pub fn call_work<S, T, E>(
     scope: &S,
     descriptor: &'static Descriptor,
     key: KeyFields,
-    arguments: Arguments,
+    mut arguments: Arguments,
     work: Work,
     input: Option<Input>,
 ) -> expansion::Call<T, E>
@@ -129,7 +130,7 @@ where
     E: Failure,
 {
     let scope = scope.__scope();
-    let id = Identified::by_key(&scope.tenant, descriptor, key);
+    let id = Identified::by_key(&scope.tenant, descriptor, key, &mut arguments);
     start(scope, descriptor, id, arguments, work, input)
 }
 
@@ -157,7 +158,7 @@ pub fn attach<S, T, E>(
     scope: &S,
     descriptor: &'static Descriptor,
     key: KeyFields,
-    arguments: Arguments,
+    mut arguments: Arguments,
 ) -> Attachment<T, E>
 where
     S: EffectScope + ?Sized,
@@ -165,7 +166,7 @@ where
     E: Failure,
 {
     let scope = scope.__scope();
-    let id = Identified::by_key(&scope.tenant, descriptor, key);
+    let id = Identified::by_key(&scope.tenant, descriptor, key, &mut arguments);
     start_attached(scope, descriptor, id, arguments)
 }
 
@@ -194,9 +195,10 @@ pub fn secret_arguments<S: EffectScope + ?Sized>(scope: &S) -> Arguments {
 fn recipe<S: NodeScope + ?Sized>(scope: &S, descriptor: &Descriptor) -> EffectId {
     debug_assert_eq!(descriptor.keying, Keying::ActivityRecipe);
     let place = scope.__recipe_place();
+    let ordinal = scope.__ordinals().take();
     let scope = scope.__scope();
     let provider = descriptor.provider.map(|provider| provider.name);
-    activity_recipe(&scope.tenant, &place, scope.take_ordinal(), provider, descriptor.operation)
+    activity_recipe(&scope.tenant, &place, ordinal, provider, descriptor.operation)
 }
 
 /// Freezes the call; the future that is returned borrows nothing and starts when it is first polled.
@@ -229,15 +231,15 @@ fn start_attached<T: Outcome, E: Failure>(
 
 /// A call that is frozen and has not begun.
 pub(super) struct Frozen {
-    scope: Scope,
+    receipt: Option<Receipt>,
     descriptor: &'static Descriptor,
     id: EffectId,
-    prepared: Result<Call, Box<CallError>>,
+    prepared: Result<Box<Call>, CallError>,
 }
 
 /// A call whose task runs.
 pub(super) struct Running {
-    scope: Scope,
+    receipt: Option<Receipt>,
     descriptor: &'static Descriptor,
     id: EffectId,
     /// The task, or the end of a call that took none.
@@ -255,33 +257,34 @@ impl Frozen {
     ) -> Self {
         let id = identified.id.clone();
         let prepared = prepare(scope, descriptor, identified, arguments, work, input);
-        Self { scope: scope.clone(), descriptor, id, prepared }
+        Self { receipt: scope.receipt.clone(), descriptor, id, prepared }
     }
 
     /// Starts the call's task, in the caller's span, unless its outcome is kept in memory.
     pub(super) fn spawn(self) -> Running {
-        let Self { scope, descriptor, id, prepared } = self;
+        let Self { receipt, descriptor, id, prepared } = self;
         let task = match prepared {
-            Err(error) => Err(CallEnd::Error(*error)),
+            Err(error) => Err(error.into()),
             Ok(call) => {
                 let span = telemetry::call_span(descriptor.operation);
                 match span.in_scope(|| call.end_from_cache()) {
                     Some(end) => Err(end),
                     None => {
-                        let progress = call.progress.clone();
-                        Ok((scope.core.runtime.spawn(call.run().instrument(span)), progress))
+                        let (progress, core) = (call.progress.clone(), call.scope.core.clone());
+                        // A task is moved several times, until it is there.
+                        Ok((core.runtime.spawn(Box::pin(call.run()).instrument(span)), progress))
                     }
                 }
             }
         };
-        Running { scope, descriptor, id, task }
+        Running { receipt, descriptor, id, task }
     }
 }
 
 impl Running {
     /// Waits for the call's end.
     pub(super) async fn end<T: Outcome, E: Failure>(self) -> crate::Result<T, E> {
-        let Self { scope, descriptor, id, task } = self;
+        let Self { receipt, descriptor, id, task } = self;
         let end = match task {
             Ok((task, progress)) => {
                 task.await.unwrap_or_else(|gone| lost(&progress, gone == Gone::Panicked).into())
@@ -292,7 +295,7 @@ impl Running {
                 end
             }
         };
-        if let Some(receipt) = &scope.receipt {
+        if let Some(receipt) = &receipt {
             let replayed = matches!(
                 end,
                 CallEnd::Success { replayed: true, .. } | CallEnd::Refusal { replayed: true, .. }
@@ -310,8 +313,8 @@ fn prepare(
     arguments: Arguments,
     work: Work,
     input: Option<Input>,
-) -> Result<Call, Box<CallError>> {
-    let config = |text: String| Box::new(CallError::new(ErrorKind::Config).detail(text));
+) -> Result<Box<Call>, CallError> {
+    let config = |text: String| CallError::new(ErrorKind::Config).detail(text);
     if scope.in_transaction {
         let inside = "it is called in the body of a transactional effect, with whose outcome it could not commit: call it \
             before or after that effect";
@@ -320,7 +323,7 @@ fn prepare(
     let settings = scope.core.settings(descriptor).map_err(|error| config(error.to_string()))?;
     let fingerprints = arguments.finish().map_err(|error| config(error.to_string()))?;
     let input = input.map(Input::finish).transpose().map_err(config)?;
-    Ok(Call::new(scope.clone(), settings, identified, fingerprints, work, input))
+    Ok(Box::new(Call::new(scope.clone(), settings, identified, fingerprints.into(), work, input)))
 }
 
 /// The call's task is gone: with the runtime that the executor was built in, or because dropping an argument panicked.

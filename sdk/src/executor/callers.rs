@@ -4,42 +4,24 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
 };
 
-use tokio::sync::watch;
-
-use super::{core::Core, held::Held, known::Known};
-use crate::{
-    clock::Until,
-    identity::{ArgumentDigest, EffectId},
-    ledger::EffectRecord,
+use super::{
+    core::Core,
+    held::Held,
+    news::{Board, Listener, News},
 };
-
-/// What the callers of an effect are told.
-#[derive(Clone)]
-pub(crate) enum News {
-    /// The ledger is being asked.
-    Asked,
-    /// This process works on it.
-    Here(Arc<Held>),
-    /// Another process does: for so long its lease runs, and so soon its claim is looked at again.
-    Elsewhere(Until, Duration),
-    /// Its outcome is stored.
-    Settled(Arc<Known>),
-    /// Who worked on it gave it back and did not perform it.
-    Released(Arc<EffectRecord>),
-    /// Nothing that holds for others: each asks for itself.
-    Nothing,
-}
+use crate::identity::{ArgumentDigest, ByDigest, EffectId};
 
 /// Who speaks for which effects.
 #[derive(Default)]
-pub(crate) struct Callers(Mutex<HashMap<EffectId, Entry>>);
+pub(crate) struct Callers(Mutex<Entries>);
+
+type Entries = HashMap<EffectId, Entry, ByDigest>;
 
 struct Entry {
     asked: Arc<[ArgumentDigest]>,
-    news: watch::Receiver<News>,
+    news: Arc<Board>,
 }
 
 /// What a caller that comes finds.
@@ -47,7 +29,7 @@ pub(crate) enum Found {
     /// Nobody: it is the one that asks.
     Nobody(Speaker),
     /// Another that asks for the same.
-    Others(watch::Receiver<News>),
+    Others(Listener),
     /// Another that asks for something else, so that its answer says nothing here.
     Another,
 }
@@ -56,34 +38,19 @@ pub(crate) enum Found {
 pub(crate) struct Speaker {
     core: Arc<Core>,
     id: EffectId,
-    news: watch::Sender<News>,
-    /// What the others look at, and not those of a later speaker.
-    heard: watch::Receiver<News>,
-}
-
-impl News {
-    fn is_last(&self) -> bool {
-        matches!(self, Self::Settled(_) | Self::Released(_) | Self::Nothing)
-    }
-}
-
-impl Entry {
-    fn is_over(&self) -> bool {
-        self.news.has_changed().is_err() || self.news.borrow().is_last()
-    }
+    news: Arc<Board>,
 }
 
 impl Callers {
-    fn entries(&self) -> MutexGuard<'_, HashMap<EffectId, Entry>> {
+    fn entries(&self) -> MutexGuard<'_, Entries> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Resolves when this process no longer works on the effect; `None` if it does not.
-    pub(crate) fn here(&self, id: &EffectId) -> Option<watch::Receiver<News>> {
+    pub(crate) fn here(&self, id: &EffectId) -> Option<Listener> {
         let entries = self.entries();
         let entry = entries.get(id)?;
-        let is_here = matches!(*entry.news.borrow(), News::Here(_));
-        is_here.then(|| entry.news.clone())
+        entry.news.is_here().then(|| Listener::new(&entry.news))
     }
 }
 
@@ -91,52 +58,67 @@ impl Core {
     /// Who else of this process asks for the effect.
     pub(crate) fn others(self: &Arc<Self>, id: &EffectId, asked: &Arc<[ArgumentDigest]>) -> Found {
         let mut entries = self.callers.entries();
-        match entries.get(id).filter(|entry| !entry.is_over()) {
-            Some(entry) if entry.asked == *asked => Found::Others(entry.news.clone()),
+        match entries.get(id).filter(|entry| !entry.news.is_over()) {
+            Some(entry) if entry.asked == *asked => Found::Others(Listener::new(&entry.news)),
             Some(_) => Found::Another,
-            None => Found::Nobody(self.put_speaker(&mut entries, id, asked, News::Asked)),
+            None => {
+                let speaker = Speaker { core: self.clone(), id: id.clone(), news: Board::new(News::Asked) };
+                speaker.put(&mut entries, asked);
+                Found::Nobody(speaker)
+            }
         }
     }
 
-    /// Speaks for a claim that was won, whoever asked for it.
-    pub(crate) fn speak_for(self: &Arc<Self>, held: &Arc<Held>, asked: &Arc<[ArgumentDigest]>) -> Speaker {
-        let mut entries = self.callers.entries();
-        self.put_speaker(&mut entries, held.id(), asked, News::Here(held.clone()))
-    }
-
-    fn put_speaker(
+    /// Speaks for a claim that was won, whoever asked for it: `asking`, if that asked for the same effect.
+    pub(crate) fn speak_for(
         self: &Arc<Self>,
-        entries: &mut HashMap<EffectId, Entry>,
-        id: &EffectId,
+        held: &Arc<Held>,
         asked: &Arc<[ArgumentDigest]>,
-        news: News,
+        asking: Option<Speaker>,
     ) -> Speaker {
-        let (news, heard) = watch::channel(news);
-        entries.insert(id.clone(), Entry { asked: asked.clone(), news: heard.clone() });
-        Speaker { core: self.clone(), id: id.clone(), news, heard }
+        let here = News::Here(held.clone());
+        let speaker = match asking.filter(|asking| asking.id == *held.id()) {
+            Some(asking) => {
+                asking.tell(here);
+                asking
+            }
+            None => Speaker { core: self.clone(), id: held.id().clone(), news: Board::new(here) },
+        };
+        speaker.put(&mut self.callers.entries(), asked);
+        speaker
     }
 }
 
 impl Speaker {
+    /// From now on it is this one that is listened to.
+    fn put(&self, entries: &mut Entries, asked: &Arc<[ArgumentDigest]>) {
+        entries.insert(self.id.clone(), Entry { asked: asked.clone(), news: self.news.clone() });
+    }
+
     /// Tells the others, now.
     pub(crate) fn tell(&self, news: News) {
-        self.news.send_replace(news);
+        self.news.tell(news);
     }
 
     /// Leaves word for who asks later, and wakes nobody.
     pub(crate) fn note(&self, news: News) {
-        self.news.send_if_modified(|current| {
-            *current = news;
-            false
-        });
+        self.news.note(news);
+    }
+
+    /// Whether anybody listens, at this moment.
+    pub(crate) fn is_heard(&self) -> bool {
+        // Besides this one the entry has it.
+        Arc::strong_count(&self.news) > 2
     }
 }
 
 impl Drop for Speaker {
     fn drop(&mut self) {
         let mut entries = self.core.callers.entries();
-        if entries.get(&self.id).is_some_and(|current| current.news.same_channel(&self.heard)) {
+        if entries.get(&self.id).is_some_and(|current| Arc::ptr_eq(&current.news, &self.news)) {
             entries.remove(&self.id);
         }
+        drop(entries);
+        self.news.close();
     }
 }

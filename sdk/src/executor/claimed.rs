@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
+    callers::Speaker,
     core::{Holding, Phase},
     drive::{Call, escaped, stored},
     erased::{CallEnd, CallError},
@@ -11,7 +12,7 @@ use super::{
     wait::{POLL_MIN, Waited},
 };
 use crate::{
-    clock::{self, Moment, Until},
+    clock::{self, Moment, Stopwatch, Until},
     context::{Attempt, Slot},
     descriptor::RecoveryClass,
     error::{ErrorKind, ProviderCalled},
@@ -49,14 +50,15 @@ pub(crate) enum Lost {
 struct LedgerClock {
     at: LedgerTime,
     before: Moment,
-    after: Moment,
+    after: Stopwatch,
 }
 
 impl<'a> Claimed<'a> {
-    pub(crate) fn new(call: &'a Call, held: Held, sent: Moment) -> Self {
+    pub(crate) fn new(call: &'a Call, held: Held, sent: Moment, asking: Option<Speaker>) -> Self {
         call.progress.set(Progress::OPEN);
         let clock = LedgerClock::read(&held.record(), sent, call.settings.lease);
-        Self { call, attempts: 0, holding: call.scope.core.hold(held, &call.fingerprints), clock }
+        let holding = call.scope.core.hold(held, &call.fingerprints, asking);
+        Self { call, attempts: 0, holding, clock }
     }
 
     pub(crate) fn record(&self) -> Arc<EffectRecord> {
@@ -152,19 +154,26 @@ impl<'a> Claimed<'a> {
 
     /// Writes, and goes on trying while the ledger does not answer, until the drain deadline.
     pub(crate) async fn write(&self, change: &Change) -> Result<(), Lost> {
+        match self.stored(self.holding.held.change(change).await)? {
+            Ok(()) => Ok(()),
+            Err(error) => Box::pin(self.write_on(change, error)).await,
+        }
+    }
+
+    /// Whether a write was stored, or the error after which it is worth trying again.
+    fn stored(&self, changed: Result<Changed, LedgerError>) -> Result<Result<(), LedgerError>, Lost> {
+        match changed {
+            Ok(Changed::Applied(_)) => Ok(Ok(())),
+            Ok(Changed::Stale(Some(record))) if self.is_own_outcome(&record) => Err(Lost::Settled(record)),
+            Ok(Changed::Stale(_)) => Err(Lost::TakenOver),
+            Err(error) if worth_trying(&error) => Ok(Err(error)),
+            Err(error) => Err(Lost::Ledger(error)),
+        }
+    }
+
+    async fn write_on(&self, change: &Change, mut error: LedgerError) -> Result<(), Lost> {
         let mut delay = WRITE_RETRY_MIN;
         loop {
-            let error = match self.holding.held.change(change).await {
-                Ok(Changed::Applied(_)) => return Ok(()),
-                Ok(Changed::Stale(Some(record))) if self.is_own_outcome(&record) => {
-                    return Err(Lost::Settled(record));
-                }
-                Ok(Changed::Stale(_)) => return Err(Lost::TakenOver),
-                Err(error) => error,
-            };
-            if !worth_trying(&error) {
-                return Err(Lost::Ledger(error));
-            }
             if self.call.scope.core.phase() == Phase::Over {
                 self.leave_to_last_writes(change);
                 return Err(Lost::Ledger(error));
@@ -174,6 +183,10 @@ impl<'a> Claimed<'a> {
                 biased;
                 () = clock::sleep(delay) => delay = (delay * 2).min(WRITE_RETRY_MAX),
                 () = self.call.scope.core.reached(Phase::Over) => {}
+            }
+            match self.stored(self.holding.held.change(change).await)? {
+                Ok(()) => return Ok(()),
+                Err(again) => error = again,
             }
         }
     }
@@ -248,7 +261,7 @@ impl Call {
     async fn answer_of_new_owner(&self) -> CallEnd {
         let mut poll = POLL_MIN;
         loop {
-            let record = match self.scope.core.ledger.read(&self.id).await {
+            let record = match self.scope.core.ledger().read(&self.id).await {
                 Ok(Some(history)) => history.effect,
                 Ok(None) => return CallError::new(ErrorKind::Escaped).into(),
                 Err(error) => return CallError::new(ErrorKind::Escaped).ledger(error).into(),
@@ -258,7 +271,7 @@ impl Call {
                 return self.lost(Claim::Accepted { handle, delay_ms });
             }
             match record.state {
-                State::Completed => return stored(&record, true),
+                State::Completed => return stored(&Arc::new(record), true),
                 State::Claimed => {}
                 State::Escaped => return escaped(&record).into(),
                 State::Released => {
@@ -298,10 +311,10 @@ impl Drop for Claimed<'_> {
 impl LedgerClock {
     /// The lease of a row that was just claimed or opened says what the ledger's clock was.
     fn read(record: &EffectRecord, sent: Moment, lease: Duration) -> Self {
-        Self { at: record.lease_until - millis(lease), before: sent, after: Moment::now() }
+        Self { at: record.lease_until - millis(lease), before: sent, after: Stopwatch::start() }
     }
 
     fn earliest(&self) -> LedgerTime {
-        self.at.saturating_add(millis(self.after.elapsed_monotonic()))
+        self.at.saturating_add(millis(self.after.elapsed()))
     }
 }

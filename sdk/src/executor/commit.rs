@@ -50,7 +50,7 @@ impl Claimed<'_> {
     }
 
     async fn begin(&self) -> Result<Box<dyn EffectTransaction>, LedgerError> {
-        self.call.scope.core.ledger.begin(self.call.settings.attempt_timeout).await
+        self.call.scope.core.ledger().begin(self.call.settings.attempt_timeout).await
     }
 
     async fn commit(

@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeSet, HashMap},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU8, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -14,9 +14,10 @@ use tokio::sync::{Notify, watch};
 use super::{
     background::Background,
     builder::{Defaults, same_operation},
-    callers::{Callers, News, Speaker},
+    callers::{Callers, Speaker},
     durable::{Recoverable, Resources},
     held::Held,
+    news::News,
     outcomes::{OutcomeCache, Outcomes},
     recovery::{Recoveries, Recovery},
     settings::{ConfigError, Settings},
@@ -24,7 +25,7 @@ use super::{
 use crate::{
     descriptor::{Descriptor, RecoveryClass},
     environment::Runtime,
-    identity::{ArgumentDigest, FingerprintKey},
+    identity::{ArgumentDigest, ByDigest, FingerprintKey},
     ledger::{Ledger, Transactions, record::State},
     provider::{DynProvider, Profile},
     retention::{self, RetentionPolicy},
@@ -51,13 +52,15 @@ pub(crate) struct Core {
     defaults: Defaults,
     profiles: HashMap<String, Profile>,
     providers: HashMap<&'static str, Arc<dyn DynProvider>>,
-    settings: RwLock<HashMap<&'static str, Arc<Settings>>>,
+    settings: RwLock<HashMap<&'static str, Arc<Settings>, ByDigest>>,
     pub(crate) resources: Resources,
     pub(crate) recoveries: Recoveries,
     /// Providers that said that they are not asked by handles.
     no_polls: Mutex<BTreeSet<&'static str>>,
     pub(crate) callers: Callers,
     phase: watch::Sender<Phase>,
+    /// The same, for who looks at it with every call.
+    phase_now: AtomicU8,
     /// The claims that this process holds, and those that are on their way.
     held: Count,
 }
@@ -103,6 +106,7 @@ impl Core {
             no_polls: Mutex::default(),
             callers: Callers::default(),
             phase: watch::Sender::new(Phase::Open),
+            phase_now: AtomicU8::new(Phase::Open as u8),
             held: Count::default(),
         })
     }
@@ -229,6 +233,11 @@ impl Core {
         }
     }
 
+    /// The ledger itself: a shared pointer to one is a ledger too, and takes a detour.
+    pub(crate) fn ledger(&self) -> &dyn Ledger {
+        &*self.ledger
+    }
+
     /// Whether the provider may be asked by a handle.
     pub(crate) fn may_poll(&self, descriptor: &Descriptor) -> bool {
         let Some(provider) = descriptor.provider else { return false };
@@ -249,9 +258,15 @@ impl Core {
     }
 
     /// Registers a claim until the guard is dropped: it is renewed, counted, and callers of the same effect wait for it.
-    pub(crate) fn hold(self: &Arc<Self>, held: Held, asked: &Arc<[ArgumentDigest]>) -> Holding {
+    /// `asking` spoke for those who asked for it.
+    pub(crate) fn hold(
+        self: &Arc<Self>,
+        held: Held,
+        asked: &Arc<[ArgumentDigest]>,
+        asking: Option<Speaker>,
+    ) -> Holding {
         let held = Arc::new(held);
-        let speaker = self.speak_for(&held, asked);
+        let speaker = self.speak_for(&held, asked, asking);
         self.held.up();
         let renewal = self.background.renew(held.clone());
         if self.phase() == Phase::Over {
@@ -273,10 +288,15 @@ impl Core {
     }
 
     pub(crate) fn phase(&self) -> Phase {
-        *self.phase.borrow()
+        match self.phase_now.load(Ordering::SeqCst) {
+            now if now == Phase::Open as u8 => Phase::Open,
+            now if now == Phase::Draining as u8 => Phase::Draining,
+            _ => Phase::Over,
+        }
     }
 
     pub(crate) fn set_phase(&self, phase: Phase) {
+        self.phase_now.fetch_max(phase as u8, Ordering::SeqCst);
         self.phase.send_modify(|current| *current = phase.max(*current));
     }
 

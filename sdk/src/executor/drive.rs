@@ -3,13 +3,14 @@
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use super::{
-    callers::{News, Speaker},
+    callers::Speaker,
     claimed::Claimed,
     core::{Claiming, Phase},
-    erased::{Body, CallEnd, CallError, LookUpBody, PollBody},
+    erased::{Answer, Body, CallEnd, CallError, LookUpBody, PollBody},
     held::{Held, millis},
     identified::{Identified, Readable},
     known::{Asked, Known},
+    news::News,
     progress::Progress,
     recovery::Unattended,
     scope::Scope,
@@ -45,7 +46,8 @@ pub(crate) struct Call {
     /// Set where a recovery makes the call, and no caller waits for its end.
     pub(crate) unattended: Option<Unattended>,
     pub(crate) progress: Arc<Progress>,
-    pub(crate) started: Moment,
+    /// When it began to run.
+    pub(crate) started: Option<Moment>,
 }
 
 impl Call {
@@ -53,11 +55,11 @@ impl Call {
         scope: Scope,
         settings: Arc<Settings>,
         identified: Identified,
-        fingerprints: Vec<ArgumentDigest>,
+        fingerprints: Arc<[ArgumentDigest]>,
         work: Work,
         input: Option<Payload>,
     ) -> Self {
-        let (progress, started) = (Arc::default(), Moment::now());
+        let progress = Arc::default();
         let Identified { id, identities, readable } = identified;
         let Work { body, look_up, poll } = work;
         Self {
@@ -66,25 +68,29 @@ impl Call {
             id,
             identities,
             readable,
-            fingerprints: fingerprints.into(),
+            fingerprints,
             body,
             look_up,
             poll,
             input,
             unattended: None,
             progress,
-            started,
+            started: None,
         }
     }
 
     /// Claims, waits, performs and settles.
-    pub(crate) async fn run(mut self) -> CallEnd {
-        // A call that is polled late has its whole time.
-        self.started = Moment::now();
+    pub(crate) async fn run(mut self: Box<Self>) -> CallEnd {
+        self.started = Some(Moment::now());
         telemetry::call_identified(&self.id);
         let end = self.claim_and_perform().await;
         tell(&end);
         end
+    }
+
+    /// Since when it runs; a call that is polled late has its whole time.
+    pub(crate) fn started(&self) -> Moment {
+        self.started.unwrap_or_else(Moment::now)
     }
 
     /// The end of the call by an outcome that is kept in memory, in the current span as any other.
@@ -114,36 +120,43 @@ impl Call {
             if core.phase() != Phase::Open || self.is_caller_gone() {
                 return CallError::new(ErrorKind::Draining).into();
             }
-            let request = self.request();
             let asked = core.outcomes.asked();
-            let claim = match core.ledger.claim(&request).await {
-                Ok(claim) => claim,
-                Err(error) => {
-                    tell_others(speaker, News::Nothing);
-                    return self.not_started(request, error);
+            let claim = {
+                // Gone before the claim is worked on.
+                let request = self.request();
+                match core.ledger().claim(&request).await {
+                    Ok(claim) => claim,
+                    Err(error) => {
+                        tell_others(speaker, News::Nothing);
+                        return self.not_started(request, error);
+                    }
                 }
             };
             match claim {
                 Claim::Won { record, task } => {
-                    return self.won(record, task, asked.at, (claiming, speaker)).await;
+                    return self.won(record, task, asked.at, claiming, speaker).await;
                 }
                 Claim::Settled { record, now } => {
                     let end = stored(&record, true);
-                    let known = self.learned(record, now, asked);
-                    tell_others(speaker, News::Settled(known));
+                    // Whoever begins to listen only now finds nobody who speaks, and asks the ledger.
+                    if core.outcomes.are_kept() || speaker.as_ref().is_some_and(Speaker::is_heard) {
+                        let known = self.learned(record, now, asked);
+                        tell_others(speaker, News::Settled(known));
+                    }
                     return end;
                 }
                 Claim::Accepted { delay_ms, .. } if self.may_poll_after(delay_ms) => {
                     drop(claiming);
                     tell_others(speaker.take(), News::Nothing);
-                    if !self.waited(Duration::from_millis(delay_ms.unsigned_abs())).await {
+                    if !Box::pin(self.waited(Duration::from_millis(delay_ms.unsigned_abs()))).await {
                         return self.lost(claim);
                     }
                 }
                 Claim::InFlight { lease_remaining_ms } => {
                     drop(claiming);
                     let lease_remaining = Duration::from_millis(lease_remaining_ms.unsigned_abs());
-                    match self.wait_for_winner(lease_remaining, &mut poll, speaker.as_ref()).await {
+                    let waiting = self.wait_for_winner(lease_remaining, &mut poll, speaker.as_ref());
+                    match Box::pin(waiting).await {
                         Waited::Moved => {}
                         Waited::Ended(end) => return *end,
                     }
@@ -169,30 +182,35 @@ impl Call {
         record: Arc<EffectRecord>,
         task: Task,
         sent: Moment,
-        claiming: (Claiming, Option<Speaker>),
+        claiming: Claiming,
+        asking: Option<Speaker>,
     ) -> CallEnd {
-        let claimed = Claimed::new(self, self.held(record, sent), sent);
+        let mut claimed = Claimed::new(self, self.held(record, sent), sent, asking);
         drop(claiming);
         if self.scope.core.phase() == Phase::Over {
             // The guard gives the claim back.
             return CallError::new(ErrorKind::Draining).into();
         }
-        claimed.perform(task).await
+        match claimed.perform(task).await {
+            Ok(end) => end,
+            Err(lost) => Box::pin(claimed.lost(lost)).await,
+        }
     }
 
     pub(crate) fn request(&self) -> ClaimRequest {
         let settings = &self.settings;
         let descriptor = settings.descriptor;
+        let secret = self.scope.core.provider_key_secret.as_deref();
         ClaimRequest {
             id: self.id.clone(),
-            operation: descriptor.operation.to_owned(),
+            operation: settings.operation.clone(),
             keying: descriptor.keying,
             key_version: descriptor.version,
             identities: self.identities.clone(),
             readable: self.readable.text(),
-            provider: descriptor.provider.map(|provider| provider.name.to_owned()),
-            provider_key: settings.key_form.derive(&self.id, self.scope.core.provider_key_secret.as_deref()),
-            fingerprints: self.fingerprints.to_vec(),
+            provider: settings.provider.clone(),
+            provider_key: settings.key_form.write(&self.id, secret, &mut [0; _]).into(),
+            fingerprints: self.fingerprints.clone(),
             input: self.input.clone(),
             class: settings.class,
             can_perform: self.can_perform(),
@@ -281,12 +299,11 @@ pub(crate) fn mismatch(arguments: &[String]) -> CallError {
 }
 
 /// The answer that is stored.
-pub(crate) fn stored(record: &EffectRecord, replayed: bool) -> CallEnd {
-    match &record.outcome {
-        Some(outcome) if outcome.kind == OutcomeKind::Success => {
-            CallEnd::Success { body: outcome.body.clone(), replayed }
-        }
-        Some(outcome) => CallEnd::Refusal { body: outcome.body.clone(), replayed },
+pub(crate) fn stored(record: &Arc<EffectRecord>, replayed: bool) -> CallEnd {
+    let answer = || Answer::InRow(record.clone());
+    match record.outcome.as_ref().map(|outcome| outcome.kind) {
+        Some(OutcomeKind::Success) => CallEnd::Success { answer: answer(), replayed },
+        Some(OutcomeKind::Refusal) => CallEnd::Refusal { answer: answer(), replayed },
         None => escaped(record).into(),
     }
 }

@@ -17,7 +17,7 @@ const CODEC: &str = "json/1";
 /// The one place through which arguments go to storage.
 fn to_storage(arguments: &BTreeMap<&'static str, Box<RawValue>>) -> Option<Payload> {
     let bytes = serde_json::to_vec(arguments).ok()?;
-    Some(Payload { codec: CODEC.to_owned(), bytes })
+    Some(Payload { codec: CODEC.into(), bytes })
 }
 
 /// The one place through which arguments come from storage.
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn another_encoding_is_not_guessed_at() {
-        let payload = Payload { codec: "json/2".to_owned(), ..stored(Input::new()) };
+        let payload = Payload { codec: "json/2".into(), ..stored(Input::new()) };
         assert!(Stored::read(&payload, &Resources::default()).is_err());
     }
 

@@ -1,6 +1,13 @@
 //! A call without its types: what the generic front hands to the one executor, and what it gets back.
 
-use std::{any::Any, future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    any::Any,
+    future::Future,
+    ops::{Deref, DerefMut},
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use serde::Serialize;
 
@@ -10,7 +17,7 @@ use crate::{
     error::{EffectError, ErrorKind, ProviderCalled},
     failure::{Failure, Found, Outcome, Polled, Verdict},
     ledger::{
-        LedgerError,
+        EffectRecord, LedgerError,
         record::{AbsentReason, OutcomeBody, Payload},
         resolution::REASON_CODEC,
     },
@@ -64,17 +71,38 @@ pub(crate) struct BodyFailure {
     pub(crate) error: Box<dyn Any + Send>,
 }
 
+/// An answer, and where it is kept.
+pub(crate) enum Answer {
+    /// In the row, which has an outcome.
+    InRow(Arc<EffectRecord>),
+    /// Nowhere else.
+    Here(OutcomeBody),
+}
+
+impl Answer {
+    fn body(&self) -> &OutcomeBody {
+        const NONE: &OutcomeBody = &OutcomeBody::Absent(AbsentReason::Unencodable);
+        match self {
+            Self::InRow(record) => record.outcome.as_ref().map_or(NONE, |outcome| &outcome.body),
+            Self::Here(body) => body,
+        }
+    }
+}
+
 /// How a call ended.
 pub(crate) enum CallEnd {
     /// The stored outcome.
-    Success { body: OutcomeBody, replayed: bool },
+    Success { answer: Answer, replayed: bool },
     /// The stored refusal.
-    Refusal { body: OutcomeBody, replayed: bool },
+    Refusal { answer: Answer, replayed: bool },
     /// Anything else.
     Error(CallError),
 }
 
-pub(crate) struct CallError {
+/// Any other end of a call. Behind one pointer: most calls have none, and whatever may hold one stays small.
+pub(crate) struct CallError(Box<Parts>);
+
+pub(crate) struct Parts {
     pub(crate) kind: ErrorKind,
     pub(crate) called: Option<ProviderCalled>,
     pub(crate) retry_after: Option<Duration>,
@@ -87,7 +115,15 @@ pub(crate) struct CallError {
 
 impl CallError {
     pub(crate) fn new(kind: ErrorKind) -> Self {
-        Self { kind, called: None, retry_after: None, handle: None, detail: None, ledger: None, error: None }
+        Self(Box::new(Parts {
+            kind,
+            called: None,
+            retry_after: None,
+            handle: None,
+            detail: None,
+            ledger: None,
+            error: None,
+        }))
     }
 
     pub(crate) fn detail(mut self, detail: impl Into<std::borrow::Cow<'static, str>>) -> Self {
@@ -114,14 +150,34 @@ impl CallError {
         self.error = error;
         self
     }
+
+    /// With the body's error of another end.
+    pub(crate) fn error_of(self, other: Self) -> Self {
+        self.error(other.0.error)
+    }
+}
+
+impl Deref for CallError {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
+impl DerefMut for CallError {
+    fn deref_mut(&mut self) -> &mut Parts {
+        &mut self.0
+    }
 }
 
 impl CallEnd {
     /// The same end with another value.
     pub(crate) fn with_body(self, body: OutcomeBody) -> Self {
+        let answer = Answer::Here(body);
         match self {
-            Self::Success { replayed, .. } => Self::Success { body, replayed },
-            Self::Refusal { replayed, .. } => Self::Refusal { body, replayed },
+            Self::Success { replayed, .. } => Self::Success { answer, replayed },
+            Self::Refusal { replayed, .. } => Self::Refusal { answer, replayed },
             Self::Error(error) => Self::Error(error),
         }
     }
@@ -138,7 +194,7 @@ pub(crate) fn encode(value: &impl Serialize) -> OutcomeBody {
     match secret::for_ledger(|| serde_json::to_vec(value)) {
         (Ok(bytes), has_secret) => {
             let codec = if has_secret { SECRET_CODEC } else { CODEC };
-            OutcomeBody::Payload(Payload { codec: codec.to_owned(), bytes })
+            OutcomeBody::Payload(Payload { codec: codec.into(), bytes })
         }
         (Err(_), _) => OutcomeBody::Absent(AbsentReason::Unencodable),
     }
@@ -156,7 +212,7 @@ pub(crate) fn is_plain(body: &OutcomeBody) -> bool {
 
 /// What is stored of a value with a secret in it where nothing seals it.
 pub(crate) fn withheld() -> OutcomeBody {
-    OutcomeBody::Payload(Payload { codec: WITHHELD_CODEC.to_owned(), bytes: Vec::new() })
+    OutcomeBody::Payload(Payload { codec: WITHHELD_CODEC.into(), bytes: Vec::new() })
 }
 
 /// Decodes a stored value; `None` if this binary cannot.
@@ -212,15 +268,15 @@ pub(crate) fn poll_end<T: Outcome, E: Failure>(
 /// The typed result of a call.
 pub(crate) fn call_result<T: Outcome, E: Failure>(end: CallEnd) -> crate::Result<T, E> {
     match end {
-        CallEnd::Success { body: OutcomeBody::Payload(payload), replayed } => {
-            decode(&payload).ok_or_else(|| {
-                let error = EffectError::new(ErrorKind::Unreadable).with_detail(why_unreadable(&payload));
+        CallEnd::Success { answer, replayed } => match answer.body() {
+            OutcomeBody::Payload(payload) => decode(payload).ok_or_else(|| {
+                let error = EffectError::new(ErrorKind::Unreadable).with_detail(why_unreadable(payload));
                 if replayed { error.with_replayed() } else { error }
-            })
-        }
-        CallEnd::Success { body: OutcomeBody::Absent(reason), .. } => Err(absent(reason)),
-        CallEnd::Refusal { body, replayed } => {
-            let refused = refusal(body);
+            }),
+            OutcomeBody::Absent(reason) => Err(absent(*reason)),
+        },
+        CallEnd::Refusal { answer, replayed } => {
+            let refused = refusal(answer.body());
             Err(if replayed { refused.with_replayed().with_called(ProviderCalled::No) } else { refused })
         }
         CallEnd::Error(error) => Err(error.typed()),
@@ -228,24 +284,24 @@ pub(crate) fn call_result<T: Outcome, E: Failure>(end: CallEnd) -> crate::Result
 }
 
 /// A refusal by the provider, or by an operator.
-fn refusal<E: Failure>(body: OutcomeBody) -> EffectError<E> {
+fn refusal<E: Failure>(body: &OutcomeBody) -> EffectError<E> {
     let refused = EffectError::new(ErrorKind::Refused);
     let payload = match body {
         OutcomeBody::Payload(payload) => Some(payload),
         OutcomeBody::Absent(_) => None,
     };
-    if let Some(payload) = payload.as_ref().filter(|payload| payload.codec == REASON_CODEC) {
+    if let Some(payload) = payload.filter(|payload| payload.codec == REASON_CODEC) {
         let reason = String::from_utf8_lossy(&payload.bytes).into_owned();
         return refused.with_operator_reason(reason).with_detail("an operator resolved it so");
     }
-    match payload.as_ref().and_then(decode::<E>) {
+    match payload.and_then(decode::<E>) {
         Some(error) => refused.with_error(error),
         None => refused.with_detail("the stored refusal does not decode as this function's error type"),
     }
 }
 
 fn why_unreadable(payload: &Payload) -> &'static str {
-    match payload.codec.as_str() {
+    match &*payload.codec {
         CODEC | SECRET_CODEC => "the stored value does not decode as this function's return type",
         WITHHELD_CODEC => {
             "it holds a secret, and there was no payload codec to keep it under when it was performed: only that call got it"
@@ -266,24 +322,25 @@ fn absent<E>(reason: AbsentReason) -> EffectError<E> {
 
 impl CallError {
     fn typed<E: Failure>(self) -> EffectError<E> {
-        let body = self.error.and_then(|error| error.downcast::<EffectError<E>>().ok()).map(|error| *error);
+        let Parts { kind, called, retry_after, handle, detail, ledger, error } = *self.0;
+        let body = error.and_then(|error| error.downcast::<EffectError<E>>().ok()).map(|error| *error);
         let mut typed = match body {
-            Some(body) => body.at_the_end(self.kind),
-            None => EffectError::new(self.kind),
+            Some(body) => body.at_the_end(kind),
+            None => EffectError::new(kind),
         };
-        if self.retry_after.is_some() {
-            typed = typed.with_retry_after(self.retry_after);
+        if retry_after.is_some() {
+            typed = typed.with_retry_after(retry_after);
         }
-        if let Some(called) = self.called {
+        if let Some(called) = called {
             typed = typed.with_called(called);
         }
-        if let Some(handle) = self.handle {
+        if let Some(handle) = handle {
             typed = typed.with_handle(handle);
         }
-        if let Some(detail) = self.detail {
+        if let Some(detail) = detail {
             typed = typed.with_detail(detail);
         }
-        if let Some(ledger) = self.ledger {
+        if let Some(ledger) = ledger {
             typed = typed.with_source(ledger);
         }
         typed

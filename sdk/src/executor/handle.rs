@@ -66,7 +66,7 @@ impl Executor {
     /// # Cancel safety
     /// Safe: it reads.
     pub async fn inspect(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
-        self.core.ledger.read(id).await
+        self.core.ledger().read(id).await
     }
 
     /// Forgets what is stored of one completed effect before its time, for a privacy job: its value, its evidence, its stored input
@@ -83,11 +83,11 @@ impl Executor {
     pub async fn forget(&self, id: &EffectId, by: &By) -> Result<Forgot, LedgerError> {
         let own = match self.core.outcomes.are_kept() {
             // Outcomes are kept under their effects' own identities.
-            true => self.core.ledger.read(id).await?.map(|history| history.effect.id),
+            true => self.core.ledger().read(id).await?.map(|history| history.effect.id),
             false => None,
         };
         let _overruling = self.core.outcomes.overruling(own.unwrap_or_else(|| id.clone()));
-        self.core.ledger.forget(id, by).await
+        self.core.ledger().forget(id, by).await
     }
 
     /// Makes one pass over the effects that were left behind, now and whatever [`Recovery`](crate::Recovery) says of the
@@ -128,6 +128,6 @@ impl Executor {
 
 impl fmt::Debug for Executor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Executor").field("ledger", &self.core.ledger.name()).finish_non_exhaustive()
+        f.debug_struct("Executor").field("ledger", &self.core.ledger().name()).finish_non_exhaustive()
     }
 }

@@ -134,7 +134,7 @@ impl Held {
 
     /// Makes a change as the owner, and keeps the row that came back.
     pub(crate) async fn change(&self, change: &Change) -> Result<Changed, LedgerError> {
-        let changed = self.ledger.change(&self.owner(), change).await?;
+        let changed = self.ledger().change(&self.owner(), change).await?;
         if let Changed::Applied(record) = &changed {
             self.adopt(Arc::clone(record));
         }
@@ -159,7 +159,7 @@ impl Held {
         let Changed::Stale(Some(record)) = self.change(change).await? else { return Ok(()) };
         let opened = record.fence == self.fence && record.state == State::Claimed && record.end.is_none();
         if opened {
-            self.ledger.change(&Owner::of_shared(record), change).await?;
+            self.ledger().change(&Owner::of_shared(record), change).await?;
         }
         Ok(())
     }

@@ -1,8 +1,10 @@
 //! The identities of a call.
 
+use std::sync::Arc;
+
 use crate::{
     descriptor::Descriptor,
-    identity::{EffectId, KeyFields, Tenant, business_identity},
+    identity::{Arguments, EffectId, KeyFields, Tenant},
     ledger::identities::{Further, Identities},
 };
 
@@ -20,14 +22,14 @@ pub(crate) enum Readable {
     /// The fields of this version of a key.
     Of(KeyFields, u32),
     /// As it is stored.
-    Stored(Option<String>),
+    Stored(Option<Arc<str>>),
 }
 
 impl Readable {
-    pub(crate) fn text(&self) -> Option<String> {
+    pub(crate) fn text(&self) -> Option<Arc<str>> {
         match self {
             Self::Absent => None,
-            Self::Of(key, version) => Some(key.readable_at(*version)),
+            Self::Of(key, version) => Some(key.readable_at(*version).into()),
             Self::Stored(text) => text.clone(),
         }
     }
@@ -35,9 +37,14 @@ impl Readable {
 
 impl Identified {
     /// By the key's fields of the descriptor's version; earlier versions with other fields are derived too.
-    pub(crate) fn by_key(tenant: &Tenant, descriptor: &Descriptor, key: KeyFields) -> Self {
+    pub(crate) fn by_key(
+        tenant: &Tenant,
+        descriptor: &Descriptor,
+        key: KeyFields,
+        arguments: &mut Arguments,
+    ) -> Self {
         let Descriptor { operation, version, .. } = *descriptor;
-        let at = |version| business_identity(tenant, operation, version, &key);
+        let mut at = |version| key.identity(tenant, operation, version, arguments.scratch());
         let mut identities = Identities::default();
         if key.has_versions() {
             identities.further =

@@ -85,7 +85,7 @@ impl Listing {
 
     fn fits(&self, record: &EffectRecord) -> bool {
         self.state.is_none_or(|state| record.state == state)
-            && self.operation.as_ref().is_none_or(|operation| record.operation == *operation)
+            && self.operation.as_ref().is_none_or(|operation| *record.operation == **operation)
             && self.tenant.as_ref().is_none_or(|tenant| record.id.tenant() == tenant)
     }
 }
@@ -186,6 +186,6 @@ impl Executor {
     }
 
     async fn page(&self, after: Option<UnsettledCursor>) -> Result<UnsettledPage, LedgerError> {
-        self.core.ledger.unsettled(&UnsettledQuery { due_only: false, after, limit: STEP }).await
+        self.core.ledger().unsettled(&UnsettledQuery { due_only: false, after, limit: STEP }).await
     }
 }

@@ -45,7 +45,7 @@ impl Claimed<'_> {
             };
             // A recovery holds no claim to wait in: the next pass asks again.
             let stays = self.call.unattended.is_none();
-            if !stays || self.call.started.elapsed().saturating_add(delay) > retry.elapsed_max {
+            if !stays || self.call.started().elapsed().saturating_add(delay) > retry.elapsed_max {
                 return otherwise;
             }
             tokio::select! {

@@ -18,6 +18,7 @@ mod identified;
 mod known;
 mod listing;
 mod look_up;
+mod news;
 mod outcomes;
 mod perform;
 mod poll;
@@ -39,7 +40,7 @@ pub use self::{
         call_work, secret_arguments,
     },
     durable::{Input, Recoverable, ResourceRef, Stored, Unreadable},
-    scope::Scope,
+    scope::{Ordinals, Scope},
     work::Work,
 };
 pub use self::{

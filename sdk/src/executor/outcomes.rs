@@ -271,14 +271,14 @@ mod tests {
     fn settled(byte: u8, kind: OutcomeKind, body: OutcomeBody) -> EffectRecord {
         let request = ClaimRequest {
             id: EffectId::new(Tenant::parse("acme").expect("a tenant"), [byte; 32]),
-            operation: "refund".to_owned(),
+            operation: "refund".into(),
             keying: Keying::BusinessIdentity,
             key_version: 1,
             identities: Identities::default(),
             readable: None,
             provider: None,
-            provider_key: "key".to_owned(),
-            fingerprints: Vec::new(),
+            provider_key: "key".into(),
+            fingerprints: Arc::default(),
             input: None,
             class: RecoveryClass::Hold,
             can_perform: true,

@@ -40,19 +40,19 @@ pub(super) enum Next {
 
 impl Claimed<'_> {
     /// Performs the effect, or finds out what became of it, to the end of the call.
-    pub(crate) async fn perform(mut self, task: Task) -> CallEnd {
+    pub(crate) async fn perform(&mut self, task: Task) -> Result<CallEnd, Lost> {
         let mut next = match task {
             Task::Perform => self.attempt().await,
             Task::LookUp => Ok(Next::Ask { otherwise: escaped(&self.record()) }),
             Task::Poll => Ok(Next::Poll { otherwise: CallError::new(ErrorKind::Accepted) }),
         };
         loop {
-            next = match next {
-                Ok(Next::Over(end)) => return end,
-                Ok(Next::Again { delay, otherwise }) => self.again(delay, otherwise, false).await,
-                Ok(Next::Ask { otherwise }) => self.ask(otherwise).await,
-                Ok(Next::Poll { otherwise }) => self.poll(otherwise).await,
-                Err(lost) => return self.lost(lost).await,
+            next = match next? {
+                Next::Over(end) => return Ok(end),
+                // Boxed, as all that is rare: a call that performs its effect at once makes no room for them.
+                Next::Again { delay, otherwise } => Box::pin(self.again(delay, otherwise, false)).await,
+                Next::Ask { otherwise } => Box::pin(self.ask(otherwise)).await,
+                Next::Poll { otherwise } => Box::pin(self.poll(otherwise)).await,
             }
         }
     }
@@ -63,22 +63,23 @@ impl Claimed<'_> {
         let mut attempt = Arc::new(self.new_attempt());
         let Ran { end, body_gone } = self.call.run_body(&attempt).await;
         if !body_gone {
-            return self.label().await;
+            return Box::pin(self.label()).await;
         }
         if attempt.transaction.is_some() {
-            return self.end_transaction(&mut attempt, end).await;
+            return Box::pin(self.end_transaction(&mut attempt, end)).await;
         }
         match end {
             BodyEnd::Done(body) => self.settle_success(&attempt, body).await,
             BodyEnd::NotStarted => {
                 let error = CallError::new(ErrorKind::Failed).called(ProviderCalled::No);
                 let ended = self.ended(&attempt, AttemptVerdict::NotPerformed, None);
-                self.leave(ended, None, error.detail("its body was never started")).await
+                Box::pin(self.leave(ended, None, error.detail("its body was never started"))).await
             }
             BodyEnd::Lost(why) => {
-                self.unknown(&attempt, CallError::new(ErrorKind::Escaped).detail(why), None).await
+                let error = CallError::new(ErrorKind::Escaped).detail(why);
+                Box::pin(self.unknown(&attempt, error, None)).await
             }
-            BodyEnd::Failed(failure) => self.failed(&attempt, failure).await,
+            BodyEnd::Failed(failure) => Box::pin(self.failed(&attempt, failure)).await,
         }
     }
 
@@ -262,7 +263,7 @@ impl Claimed<'_> {
         self.write(&Change::Clear).await?;
         self.over();
         let released = CallError::new(ErrorKind::RetryLater).retry_after(Some(Duration::ZERO));
-        Ok(Next::Over(released.error(otherwise.error).into()))
+        Ok(Next::Over(released.error_of(otherwise).into()))
     }
 
     /// Gives back a claim whose attempt is closed.
@@ -280,7 +281,7 @@ impl Claimed<'_> {
             self.close(ended).await?;
             return Ok(Next::Poll { otherwise: error });
         }
-        let mut accepted = CallError::new(ErrorKind::Accepted).error(error.error);
+        let mut accepted = CallError::new(ErrorKind::Accepted).error_of(error);
         if let Some(handle) = &self.record().accepted {
             let delay_ms = (handle.poll_after - self.ledger_now()).max(0);
             accepted = accepted.retry_after(Some(Duration::from_millis(delay_ms.unsigned_abs())));
@@ -304,9 +305,7 @@ impl Claimed<'_> {
         let record = self.record();
         match record.state {
             State::Escaped if error.kind != ErrorKind::Escaped => {
-                let mut doubted = escaped(&record).retry_after(error.retry_after);
-                doubted.error = error.error;
-                doubted
+                escaped(&record).retry_after(error.retry_after).error_of(error)
             }
             _ => error,
         }
@@ -320,7 +319,7 @@ impl Claimed<'_> {
     fn may_go_on(&self, delay: Duration) -> bool {
         let retry = &self.call.settings.retry;
         self.attempts < retry.attempts_max
-            && self.call.started.elapsed().saturating_add(delay) <= retry.elapsed_max
+            && self.call.started().elapsed().saturating_add(delay) <= retry.elapsed_max
             && self.call.scope.core.phase() == Phase::Open
             && !self.call.is_caller_gone()
     }

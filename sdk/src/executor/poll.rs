@@ -37,7 +37,7 @@ impl Call {
 
     fn may_wait(&self, delay: Duration) -> bool {
         self.unattended.is_none()
-            && self.started.elapsed().saturating_add(delay) <= self.settings.retry.elapsed_max
+            && self.started().elapsed().saturating_add(delay) <= self.settings.retry.elapsed_max
             && self.scope.core.phase() == Phase::Open
             && !self.is_caller_gone()
     }
@@ -92,8 +92,7 @@ impl Claimed<'_> {
     ) -> Result<Next, Lost> {
         self.write(&Change::Polled { poll_after_ms: millis(delay) }).await?;
         self.over();
-        let mut accepted =
-            CallError::new(ErrorKind::Accepted).error(otherwise.error).retry_after(Some(delay));
+        let mut accepted = CallError::new(ErrorKind::Accepted).error_of(otherwise).retry_after(Some(delay));
         accepted.handle = Some(handle);
         Ok(Next::Over(accepted.into()))
     }
@@ -106,7 +105,7 @@ impl Claimed<'_> {
         self.over();
         let mut escaped = CallError::new(ErrorKind::Escaped)
             .called(ProviderCalled::Yes)
-            .error(otherwise.error)
+            .error_of(otherwise)
             .retry_after(Some(delay))
             .detail("the provider accepted it, and does not know the handle that it gave");
         escaped.handle = Some(handle);

@@ -61,7 +61,7 @@ impl Resolution {
     /// [`operator_reason`](crate::EffectError::operator_reason). At most 4096 bytes; it is stored as it is.
     #[must_use]
     pub fn refused(reason: impl Into<String>) -> Self {
-        let reason = Payload { codec: REASON_CODEC.to_owned(), bytes: reason.into().into_bytes() };
+        let reason = Payload { codec: REASON_CODEC.into(), bytes: reason.into().into_bytes() };
         Self { found: Finding::Refused(reason), despite_evidence: false }
     }
 
@@ -270,7 +270,7 @@ impl Executor {
     }
 
     async fn looked_at(&self, id: &EffectId) -> Result<EffectRecord, ResolveError> {
-        match self.core.ledger.read(id).await? {
+        match self.core.ledger().read(id).await? {
             Some(history) => Ok(history.effect),
             None => Err(ResolveErrorKind::NotFound.into()),
         }
@@ -292,7 +292,7 @@ impl Executor {
         let _overruling = self.core.outcomes.overruling(record.id.clone());
         let mut tries = 1;
         let reply = loop {
-            match self.core.ledger.resolve(&request).await {
+            match self.core.ledger().resolve(&request).await {
                 Ok(reply) => break reply,
                 Err(error) if error.is_transient() && tries < TRIES => {
                     telemetry::ledger_retried("what an operator decided", &error);

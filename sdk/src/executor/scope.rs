@@ -33,6 +33,9 @@ pub trait EffectScope: sealed::Sealed + Send + Sync {
 pub trait NodeScope: EffectScope {
     #[doc(hidden)]
     fn __recipe_place(&self) -> RecipePlace;
+
+    #[doc(hidden)]
+    fn __ordinals(&self) -> &Ordinals;
 }
 
 pub(crate) mod sealed {
@@ -47,32 +50,31 @@ pub struct Scope {
     pub(crate) core: Arc<Core>,
     pub(crate) tenant: Tenant,
     pub(crate) place: Place,
-    ordinals: Arc<AtomicU64>,
     pub(crate) receipt: Option<Receipt>,
     /// Inside a body whose SQL commits with its outcome: effects of their own cannot be a part of that.
     pub(crate) in_transaction: bool,
 }
 
+/// The ordinals of a node's execution, or of an attempt, from 0. Not part of the public interface.
+#[doc(hidden)]
+#[derive(Debug, Default)]
+pub struct Ordinals(AtomicU64);
+
+impl Ordinals {
+    /// Taken when the annotated function is called, not when its future is first polled.
+    pub(crate) fn take(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
 impl Scope {
     pub(crate) fn new(core: Arc<Core>, tenant: Tenant) -> Self {
-        Self {
-            core,
-            tenant,
-            place: Place::default(),
-            ordinals: Arc::default(),
-            receipt: None,
-            in_transaction: false,
-        }
+        Self { core, tenant, place: Place::default(), receipt: None, in_transaction: false }
     }
 
-    /// The scope of an effect's body: ordinals restart with each attempt.
+    /// The scope of an effect's body.
     pub(crate) fn inside(&self, in_transaction: bool) -> Self {
-        Self { ordinals: Arc::default(), receipt: None, in_transaction, ..self.clone() }
-    }
-
-    /// Taken when the annotated function is called, not when its future is first polled.
-    pub(crate) fn take_ordinal(&self) -> u64 {
-        self.ordinals.fetch_add(1, Ordering::Relaxed)
+        Self { receipt: None, in_transaction, ..self.clone() }
     }
 }
 
@@ -127,6 +129,7 @@ scope!(RunScope);
 pub struct NodeExecution {
     scope: Scope,
     place: RecipePlace,
+    ordinals: Arc<Ordinals>,
 }
 
 impl TenantScope {
@@ -162,8 +165,8 @@ impl RunScope {
         let node = node.try_into()?;
         let place = RecipePlace::Node { run: self.1.clone(), node: node.clone() };
         let in_scope = Place { node: Some(node), ..self.0.place.clone() };
-        let scope = Scope { place: in_scope, ordinals: Arc::default(), ..self.0.clone() };
-        Ok(NodeExecution { scope, place })
+        let scope = Scope { place: in_scope, ..self.0.clone() };
+        Ok(NodeExecution { scope, place, ordinals: Arc::default() })
     }
 }
 
@@ -193,6 +196,10 @@ impl EffectScope for NodeExecution {
 impl NodeScope for NodeExecution {
     fn __recipe_place(&self) -> RecipePlace {
         self.place.clone()
+    }
+
+    fn __ordinals(&self) -> &Ordinals {
+        &self.ordinals
     }
 }
 

@@ -1,7 +1,7 @@
 //! What holds for one operation: the attribute's options, the provider's profile and the executor's defaults, resolved
 //! and checked once.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::builder::Defaults;
 use crate::{
@@ -14,6 +14,9 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) descriptor: &'static Descriptor,
+    /// Shared with every claim.
+    pub(crate) operation: Arc<str>,
+    pub(crate) provider: Option<Arc<str>>,
     pub(crate) class: RecoveryClass,
     pub(crate) key_form: KeyForm,
     pub(crate) attempt_timeout: Duration,
@@ -55,6 +58,8 @@ impl Settings {
         let undocumented = profile.is_none_or(|profile| profile.in_flight == InFlightMeaning::Undocumented);
         let settings = Self {
             descriptor,
+            operation: descriptor.operation.into(),
+            provider: descriptor.provider.map(|provider| provider.name.into()),
             class,
             key_form: profile.map(|profile| profile.key_form).unwrap_or_default(),
             attempt_timeout,

@@ -1,14 +1,14 @@
 //! The settle: what is stored of an outcome, and the end of the call that stored it.
 
 #[cfg(effectual_mutations)]
-use super::erased::CallEnd;
+use super::erased::{Answer, CallEnd};
 use super::{
-    callers::News,
     claimed::{Claimed, Lost},
     drive::stored,
     erased::{CallError, has_secret, withheld},
     held::millis,
     known::Asked,
+    news::News,
     perform::Next,
 };
 use crate::{
@@ -21,13 +21,13 @@ use crate::{
 };
 
 impl Claimed<'_> {
-    pub(super) async fn settle_success(
+    pub(super) fn settle_success(
         &mut self,
         attempt: &Attempt,
         body: OutcomeBody,
-    ) -> Result<Next, Lost> {
+    ) -> impl Future<Output = Result<Next, Lost>> + Send {
         let ended = self.ended(attempt, AttemptVerdict::Performed, None);
-        self.settle(ended, OutcomeKind::Success, body, attempt.provider_replay(), true).await
+        self.settle(ended, OutcomeKind::Success, body, attempt.provider_replay(), true)
     }
 
     pub(super) async fn settle_refusal(
@@ -54,26 +54,31 @@ impl Claimed<'_> {
         self.settle(Ended::found(verdict), kind, body, false, true).await
     }
 
-    async fn settle(
+    fn settle(
         &mut self,
         ended: Ended,
         kind: OutcomeKind,
         body: OutcomeBody,
         provider_replay: bool,
         conclusive: bool,
-    ) -> Result<Next, Lost> {
+    ) -> impl Future<Output = Result<Next, Lost>> + Send {
         let (body, kept_back) = self.to_store(body);
         let change = self.settlement(ended, kind, body, provider_replay, conclusive);
-        #[cfg(effectual_mutations)]
-        if let (Change::Settle { body, .. }, OutcomeKind::Success, false) =
-            (&change, kind, rule!(OutcomeIsStoredFirst))
-        {
-            self.leave_to_last_writes(&change);
-            return Ok(Next::Over(CallEnd::Success { body: body.clone(), replayed: false }));
+        async move {
+            #[cfg(effectual_mutations)]
+            if let (Change::Settle { body, .. }, OutcomeKind::Success, false) =
+                (&change, kind, rule!(OutcomeIsStoredFirst))
+            {
+                self.leave_to_last_writes(&change);
+                return Ok(Next::Over(CallEnd::Success {
+                    answer: Answer::Here(body.clone()),
+                    replayed: false,
+                }));
+            }
+            let asked = self.call.scope.core.outcomes.asked();
+            self.write(&change).await?;
+            Ok(self.settled(kept_back, asked))
         }
-        let asked = self.call.scope.core.outcomes.asked();
-        self.write(&change).await?;
-        Ok(self.settled(kept_back, asked))
     }
 
     /// What is stored of a value, and the value itself where that is not it: a secret that nothing seals.
@@ -90,8 +95,11 @@ impl Claimed<'_> {
         let record = self.record();
         let end = stored(&record, false);
         if let Some(settled_at) = record.outcome.as_ref().map(|outcome| outcome.settled_at) {
-            let known = self.call.learned(record, settled_at, asked);
-            self.holding.speaker.tell(News::Settled(known));
+            // Whoever begins to listen only now is told that the claim is over, and asks the ledger.
+            if self.call.scope.core.outcomes.are_kept() || self.holding.speaker.is_heard() {
+                let known = self.call.learned(record, settled_at, asked);
+                self.holding.speaker.tell(News::Settled(known));
+            }
         }
         Next::Over(match kept_back {
             Some(value) => end.with_body(value),

@@ -2,12 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::sync::watch;
-
 use super::{
-    callers::{Found, News, Speaker},
+    callers::{Found, Speaker},
     drive::Call,
     erased::{CallEnd, CallError},
+    news::{Listener, News},
 };
 use crate::{
     clock::{self, Until},
@@ -48,17 +47,18 @@ impl Call {
                 Found::Another => return Heard::AskApart,
                 Found::Others(news) => news,
             };
-            if let Some(heard) = self.listen_to(&mut news, poll).await {
+            // Rare beside a call that has nobody to listen to, which this keeps small.
+            if let Some(heard) = Box::pin(self.listen_to(&mut news, poll)).await {
                 return heard;
             }
         }
     }
 
     /// `None` when the other has gone without a last word.
-    async fn listen_to(&self, news: &mut watch::Receiver<News>, poll: &mut Duration) -> Option<Heard> {
-        let limit = Until::new(self.started, self.settings.wait);
+    async fn listen_to(&self, news: &mut Listener, poll: &mut Duration) -> Option<Heard> {
+        let limit = Until::new(self.started(), self.settings.wait);
         loop {
-            let heard = news.borrow_and_update().clone();
+            let heard = news.read();
             let (lease_remaining, look_again) = match heard {
                 News::Asked => (None, limit.remaining()),
                 News::Here(held) => match held.remaining() {
@@ -87,7 +87,7 @@ impl Call {
                 () = self.told_to_stop() => {
                     return Some(Heard::Ended(Box::new(CallError::new(ErrorKind::Draining).into())));
                 }
-                told = news.changed() => told.ok()?,
+                told = news.told() => told.ok()?,
                 () = clock::sleep(look_again) => {}
             }
         }
@@ -102,9 +102,9 @@ impl Call {
         poll: &mut Duration,
         speaker: Option<&Speaker>,
     ) -> Waited {
-        let limit = Until::new(self.started, self.settings.wait);
+        let limit = Until::new(self.started(), self.settings.wait);
         let lease = Until::new(clock::Moment::now(), lease_remaining);
-        let ledger = &self.scope.core.ledger;
+        let ledger = self.scope.core.ledger();
         let poll_max = if ledger.announces() { POLL_TOLD_MAX } else { POLL_MAX };
         let mut changed = ledger.changed(&self.id);
         if let Some(speaker) = speaker {
@@ -151,10 +151,10 @@ impl Call {
 }
 
 /// Resolves when this process no longer works on the effect; never if it does not work on it.
-async fn no_longer(working: Option<watch::Receiver<News>>) {
+async fn no_longer(working: Option<Listener>) {
     match working {
         // The sender is dropped at the end.
-        Some(mut working) => while working.changed().await.is_ok() {},
+        Some(mut working) => while working.told().await.is_ok() {},
         None => std::future::pending().await,
     }
 }

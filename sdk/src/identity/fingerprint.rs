@@ -12,6 +12,9 @@ use super::traits::Fingerprint;
 
 const DOMAIN: &str = "effectual/argument";
 
+/// Room for an argument of a usual length, and for an identity.
+const CAPACITY: usize = 256;
+
 /// The digest of one argument. As JSON: `["name","hex"]`, or `["name","hex","key id"]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArgumentDigest {
@@ -47,7 +50,6 @@ impl<'de> Deserialize<'de> for ArgumentDigest {
 }
 
 /// The arguments of one call, turned into digests as they are added.
-#[derive(Default)]
 pub struct Arguments {
     scratch: Encoder,
     keys: Vec<FingerprintKey>,
@@ -58,13 +60,13 @@ pub struct Arguments {
 impl Arguments {
     /// No argument yet.
     pub fn new() -> Self {
-        Self::default()
+        Self::keyed(Vec::new())
     }
 
     /// No argument yet; secret ones will enter under these keys.
     #[must_use]
     pub fn keyed(keys: Vec<FingerprintKey>) -> Self {
-        Self { keys, ..Self::default() }
+        Self { scratch: Encoder::with_capacity(CAPACITY), keys, digests: Vec::new(), failure: None }
     }
 
     /// Adds an argument.
@@ -131,6 +133,11 @@ impl Arguments {
         }
     }
 
+    /// Room to encode something else, once an argument's digest is there.
+    pub(crate) fn scratch(&mut self) -> &mut Encoder {
+        &mut self.scratch
+    }
+
     fn begin(&mut self, name: &'static str) {
         self.scratch.restart(DOMAIN);
         self.scratch.name(name);
@@ -156,6 +163,12 @@ impl Arguments {
         }
         // The next argument begins anew, and the last one must not leave the value behind.
         self.scratch.restart(DOMAIN);
+    }
+}
+
+impl Default for Arguments {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

@@ -12,13 +12,18 @@ use super::traits::Identity;
 const BUSINESS_DOMAIN: &str = "effectual/business-identity";
 const RECIPE_DOMAIN: &str = "effectual/activity-recipe";
 
+/// Room for a few fields.
+const FIELDS_CAPACITY: usize = 64;
+
+/// Room for what an operator reads of a usual key.
+const READABLE_CAPACITY: usize = 64;
+
 /// Room for the fixed part of an identity, so that a usual key is encoded without growing the buffer.
 const CAPACITY: usize = 256;
 
 /// The fields that identify a business operation, each under its name.
 ///
 /// The order in which they are added means nothing. Values do not show in `Debug`.
-#[derive(Default)]
 pub struct KeyFields {
     encoded: Encoder,
     fields: Vec<Field>,
@@ -42,7 +47,7 @@ impl Field {
 impl KeyFields {
     /// No field yet.
     pub fn new() -> Self {
-        Self::default()
+        Self { encoded: Encoder::with_capacity(FIELDS_CAPACITY), fields: Vec::new() }
     }
 
     /// Adds a field. The attribute refuses one name for two fields; here both enter, in the order in which
@@ -85,23 +90,53 @@ impl KeyFields {
 
     /// The fields of a version as an operator may read them, most of each text left out.
     pub(crate) fn readable_at(&self, version: u32) -> String {
-        let mut text = String::new();
+        let mut text = String::with_capacity(READABLE_CAPACITY);
         for field in self.at(version) {
             readable::field(field.name, &self.encoded.bytes()[field.encoded.clone()], &mut text);
         }
         text
     }
 
-    fn encode(&self, out: &mut Encoder, version: u32) {
-        let mut sorted: Vec<_> = self.at(version).collect();
-        // Stable, and by bytes: no locale has a say in it.
-        sorted.sort_by_key(|field| field.name);
+    /// [`business_identity`], encoded over what `out` held.
+    pub(crate) fn identity(
+        &self,
+        tenant: &Tenant,
+        operation: &str,
+        version: u32,
+        out: &mut Encoder,
+    ) -> EffectId {
+        out.restart(BUSINESS_DOMAIN);
         let record = out.open_record();
-        for field in sorted {
+        out.name("key");
+        self.encode(out, version);
+        field(out, "operation", operation);
+        field(out, "tenant", tenant);
+        field(out, "version", &version);
+        out.close(record);
+        EffectId::new(tenant.clone(), out.digest())
+    }
+
+    fn encode(&self, out: &mut Encoder, version: u32) {
+        let record = out.open_record();
+        let mut write = |field: &Field| {
             out.name(field.name);
             out.append(&self.encoded.bytes()[field.encoded.clone()]);
+        };
+        if self.at(version).is_sorted_by_key(|field| field.name) {
+            self.at(version).for_each(write);
+        } else {
+            let mut sorted: Vec<_> = self.at(version).collect();
+            // Stable, and by bytes: no locale has a say in it.
+            sorted.sort_by_key(|field| field.name);
+            sorted.into_iter().for_each(&mut write);
         }
         out.close(record);
+    }
+}
+
+impl Default for KeyFields {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -118,15 +153,7 @@ impl fmt::Debug for KeyFields {
 /// Fields that do not belong to it are left out.
 pub fn business_identity(tenant: &Tenant, operation: &str, version: u32, key: &KeyFields) -> EffectId {
     let mut out = Encoder::with_capacity(CAPACITY + key.encoded.position());
-    out.restart(BUSINESS_DOMAIN);
-    let record = out.open_record();
-    out.name("key");
-    key.encode(&mut out, version);
-    field(&mut out, "operation", operation);
-    field(&mut out, "tenant", tenant);
-    field(&mut out, "version", &version);
-    out.close(record);
-    EffectId::new(tenant.clone(), out.digest())
+    key.identity(tenant, operation, version, &mut out)
 }
 
 /// Where a call without a business key was made.

@@ -1,8 +1,8 @@
 #![doc = include_str!("../docs/identity.md")]
 
+mod by_digest;
 mod canonical;
 mod containers;
-
 mod effect_id;
 mod fingerprint;
 pub mod ids;
@@ -13,6 +13,7 @@ mod readable;
 mod secret;
 mod traits;
 
+pub(crate) use by_digest::ByDigest;
 pub use canonical::Encoder;
 pub use effect_id::EffectId;
 pub use fingerprint::{ArgumentDigest, Arguments, FingerprintError, mismatches};

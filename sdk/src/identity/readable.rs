@@ -1,5 +1,7 @@
 //! What an operator reads beside an effect's hash: the key's fields, with most of each text left out.
 
+use std::fmt::Write as _;
+
 use super::canonical::Tag;
 
 /// The longest readable identity, in characters.
@@ -17,7 +19,7 @@ pub(super) fn field(name: &str, encoded: &[u8], out: &mut String) {
     out.push_str(name);
     out.push('=');
     value(encoded, out);
-    if out.chars().count() > LENGTH_MAX {
+    if out.len() > LENGTH_MAX && out.chars().count() > LENGTH_MAX {
         *out = out.chars().take(LENGTH_MAX - 1).collect();
         out.push('…');
     }
@@ -80,11 +82,20 @@ fn number(content: &[u8], is_signed: bool, out: &mut String) {
     let mut wide = [if negative { 0xff } else { 0 }; 16];
     let start = wide.len().saturating_sub(content.len());
     wide[start..].copy_from_slice(&content[content.len().saturating_sub(16)..]);
-    if is_signed {
-        out.push_str(&i128::from_be_bytes(wide).to_string());
+    // Most are short, and short ones are written faster. Writing to a String cannot fail.
+    let _ = if is_signed {
+        let number = i128::from_be_bytes(wide);
+        match i64::try_from(number) {
+            Ok(short) => write!(out, "{short}"),
+            Err(_) => write!(out, "{number}"),
+        }
     } else {
-        out.push_str(&u128::from_be_bytes(wide).to_string());
-    }
+        let number = u128::from_be_bytes(wide);
+        match u64::try_from(number) {
+            Ok(short) => write!(out, "{short}"),
+            Err(_) => write!(out, "{number}"),
+        }
+    };
 }
 
 /// The variant's name, which the program chose, and its value.

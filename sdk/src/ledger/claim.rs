@@ -23,7 +23,7 @@ pub struct ClaimRequest {
     /// Which effect.
     pub id: EffectId,
     /// The operation's name.
-    pub operation: String,
+    pub operation: Arc<str>,
     /// How the identity was derived.
     pub keying: Keying,
     /// The key-schema version of the identity, from 1.
@@ -31,13 +31,13 @@ pub struct ClaimRequest {
     /// Earlier identities of the same call; empty unless a key field has `since` or `until`.
     pub identities: Identities,
     /// The key's fields for an operator to read, most of each text left out; `None` where there is no key.
-    pub readable: Option<String>,
+    pub readable: Option<Arc<str>>,
     /// The provider's pinned name.
-    pub provider: Option<String>,
+    pub provider: Option<Arc<str>>,
     /// The provider key for a first claim; a stored one stays in use.
-    pub provider_key: String,
+    pub provider_key: Arc<str>,
     /// What is asked.
-    pub fingerprints: Vec<ArgumentDigest>,
+    pub fingerprints: Arc<[ArgumentDigest]>,
     /// The arguments to be stored with a first claim, so that the effect can be finished without its caller.
     pub input: Option<Payload>,
     /// The class that a new attempt is stored with.
@@ -129,6 +129,25 @@ pub enum Claim {
 /// class, in flight, not before, claim. Pure: `now` is the ledger's clock.
 #[must_use]
 pub fn judge(current: Option<&EffectRecord>, request: &ClaimRequest, now: LedgerTime) -> Transition<Claim> {
+    judge_row(current, request, now, |record| Arc::new(record.clone()))
+}
+
+/// [`judge`] of a row that is shared already: who finds its outcome gets the row itself.
+pub(crate) fn judge_shared(
+    current: Option<&Arc<EffectRecord>>,
+    request: &ClaimRequest,
+    now: LedgerTime,
+) -> Transition<Claim> {
+    let Some(current) = current else { return first_claim(request, now) };
+    judge_row(Some(current), request, now, |_| Arc::clone(current))
+}
+
+fn judge_row(
+    current: Option<&EffectRecord>,
+    request: &ClaimRequest,
+    now: LedgerTime,
+    shared: impl Fn(&EffectRecord) -> Arc<EffectRecord>,
+) -> Transition<Claim> {
     let Some(record) = current else {
         return first_claim(request, now);
     };
@@ -139,13 +158,13 @@ pub fn judge(current: Option<&EffectRecord>, request: &ClaimRequest, now: Ledger
             (Some(_), None) => Task::LookUp,
             (Some(_), Some(_)) => Task::Poll,
         };
-        return Transition::read(Claim::Won { record: Arc::new(record.clone()), task });
+        return Transition::read(Claim::Won { record: shared(record), task });
     }
     match answered::judge(record, &request.fingerprints, now) {
         Some(Answered::Mismatch { arguments }) => Transition::read(Claim::Mismatch { arguments }),
         Some(Answered::Expired) => Transition::read(Claim::Expired).with_touch(),
         Some(Answered::Settled) => {
-            Transition::read(Claim::Settled { record: Arc::new(record.clone()), now }).with_touch()
+            Transition::read(Claim::Settled { record: shared(record), now }).with_touch()
         }
         None => judge_unsettled(record, request, now),
     }

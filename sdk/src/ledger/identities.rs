@@ -123,7 +123,7 @@ mod tests {
     fn request(own: u8, line: u8) -> ClaimRequest {
         ClaimRequest {
             id: id(own),
-            operation: "refund".to_owned(),
+            operation: "refund".into(),
             keying: Keying::BusinessIdentity,
             key_version: 2,
             identities: Identities {
@@ -132,8 +132,8 @@ mod tests {
             },
             readable: None,
             provider: None,
-            provider_key: "key".to_owned(),
-            fingerprints: vec![argument("order", 9), argument("line", line)],
+            provider_key: "key".into(),
+            fingerprints: [argument("order", 9), argument("line", line)].into(),
             input: None,
             class: RecoveryClass::Hold,
             can_perform: true,
@@ -149,7 +149,7 @@ mod tests {
     }
 
     fn recorded(fingerprints: Vec<ArgumentDigest>, versions: &[u32]) -> Named {
-        let request = ClaimRequest { id: id(1), fingerprints, ..request(1, 7) };
+        let request = ClaimRequest { id: id(1), fingerprints: fingerprints.into(), ..request(1, 7) };
         let Claim::Won { record, .. } = claim::judge(None, &request, 0).reply else {
             panic!("a first claim")
         };

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use super::record::{AttemptVerdict, EffectHistory, LedgerTime, Place, State};
+use super::record::{AttemptRecord, AttemptVerdict, EffectRecord, LedgerTime, Place, State};
 use crate::{
     descriptor::Keying,
     identity::{EffectId, InvocationId, NodeId, RunId},
@@ -94,8 +94,12 @@ pub(crate) struct Touch {
 }
 
 /// The rows that one effect adds to a run's list.
-pub(crate) fn rows_of(history: &EffectHistory, run: &RunId, touch: Option<&Touch>) -> Vec<RunRow> {
-    let effect = &history.effect;
+pub(crate) fn rows_of(
+    effect: &EffectRecord,
+    closed: &[AttemptRecord],
+    run: &RunId,
+    touch: Option<&Touch>,
+) -> Vec<RunRow> {
     let row = |place: &Place, attempt, state, at| RunRow {
         effect: effect.id.clone(),
         node: place.node.clone(),
@@ -104,10 +108,10 @@ pub(crate) fn rows_of(history: &EffectHistory, run: &RunId, touch: Option<&Touch
         keying: effect.keying,
         state,
         at,
-        provider_key: effect.provider_key.clone(),
+        provider_key: effect.provider_key.to_string(),
     };
     let is_own = |place: &Place| place.run.as_ref() == Some(run);
-    let closed = history.closed.iter().filter(|attempt| is_own(&attempt.place));
+    let closed = closed.iter().filter(|attempt| is_own(&attempt.place));
     let mut rows: Vec<_> = closed
         .map(|closed| {
             row(&closed.place, closed.attempt, closed.end.verdict.closed_state(), closed.started_at)

@@ -1,7 +1,7 @@
 //! A ledger in the memory of one process: for tests and for trying things out.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -14,7 +14,7 @@ use super::{
     change, claim,
     identities::{Named, Resolved, resolve},
     listing::{Touch, page_of, rows_of},
-    record::{Evidence, LedgerTime, Payload},
+    record::{AttemptRecord, Evidence, LedgerTime, Payload},
     resolution,
     sweep::{judge_forget, tombstone},
     transition::{Transition, Write},
@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     clock,
-    identity::{EffectId, RunId},
+    identity::{ByDigest, EffectId, RunId},
     telemetry,
 };
 
@@ -36,11 +36,32 @@ pub struct MemoryLedger {
 
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
-    pub(crate) effects: HashMap<EffectId, EffectHistory>,
+    pub(crate) effects: HashMap<EffectId, Row, ByDigest>,
     /// Further identities: the effect that each names, and its key-schema version.
-    aliases: HashMap<EffectId, (EffectId, u32)>,
-    pub(crate) inputs: HashMap<EffectId, Payload>,
-    touches: HashMap<RunId, HashMap<EffectId, Touch>>,
+    aliases: HashMap<EffectId, (EffectId, u32), ByDigest>,
+    pub(crate) inputs: HashMap<EffectId, Payload, ByDigest>,
+    touches: HashMap<RunId, HashMap<EffectId, Touch, ByDigest>>,
+}
+
+/// What is kept of an effect: a history whose row is shared with who was told of it.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) effect: Arc<EffectRecord>,
+    closed: Vec<AttemptRecord>,
+    evidence: Vec<Evidence>,
+    audit: Vec<AuditEntry>,
+}
+
+impl Row {
+    fn history(&self) -> EffectHistory {
+        let Self { effect, closed, evidence, audit } = self;
+        EffectHistory {
+            effect: EffectRecord::clone(effect),
+            closed: closed.clone(),
+            evidence: evidence.clone(),
+            audit: audit.clone(),
+        }
+    }
 }
 
 impl Default for MemoryLedger {
@@ -68,13 +89,21 @@ impl MemoryLedger {
 }
 
 impl Kept {
-    fn history(&self, id: &EffectId) -> Option<&EffectHistory> {
+    fn row(&self, id: &EffectId) -> Option<&Row> {
         let holder = self.aliases.get(id).map_or(id, |(holder, _)| holder);
         self.effects.get(holder)
     }
 
+    pub(crate) fn history(&self, id: &EffectId) -> Option<EffectHistory> {
+        self.row(id).map(Row::history)
+    }
+
+    fn shared(&self, id: &EffectId) -> Option<&Arc<EffectRecord>> {
+        self.row(id).map(|row| &row.effect)
+    }
+
     fn record(&self, id: &EffectId) -> Option<&EffectRecord> {
-        self.history(id).map(|history| &history.effect)
+        self.shared(id).map(|record| &**record)
     }
 
     fn named(&self, id: &EffectId) -> Option<Named> {
@@ -85,6 +114,12 @@ impl Kept {
     }
 
     fn claim(&mut self, request: &ClaimRequest, now: LedgerTime) -> Claim {
+        if request.identities.is_empty() {
+            let holder = self.shared(&request.id);
+            let of = holder.map_or(&request.id, |holder| &holder.id).clone();
+            let transition = claim::judge_shared(holder, request, now);
+            return self.store_claim(request, of, transition, now);
+        }
         let further = request.identities.further.iter().map(|further| self.named(&further.id)).collect();
         let (holder, aliases) = match resolve(request, self.named(&request.id), further) {
             Resolved::Row { holder, aliases } => (holder, aliases),
@@ -92,20 +127,31 @@ impl Kept {
         };
         let of = holder.as_ref().map_or(&request.id, |holder| &holder.id).clone();
         let transition = claim::judge(holder.as_deref(), request, now);
+        self.aliases.extend(aliases.into_iter().map(|alias| (alias.id, (of.clone(), alias.key_version))));
+        self.store_claim(request, of, transition, now)
+    }
+
+    /// Stores what was judged of a claim of the effect `of`.
+    fn store_claim(
+        &mut self,
+        request: &ClaimRequest,
+        of: EffectId,
+        transition: Transition<Claim>,
+        now: LedgerTime,
+    ) -> Claim {
         if let (true, Some(run)) = (transition.touch, &request.place.run) {
             let touch = Touch { place: request.place.clone(), at: now };
-            self.touches.entry(run.clone()).or_default().entry(of.clone()).or_insert(touch);
+            self.touches.entry(run.clone()).or_default().entry(of).or_insert(touch);
         }
-        self.aliases.extend(aliases.into_iter().map(|alias| (alias.id, (of.clone(), alias.key_version))));
         self.store(transition)
     }
 
     fn of_run(&self, run: &RunId, page: &RunPage) -> Vec<RunRow> {
         let touches = self.touches.get(run);
-        let rows = self
-            .effects
-            .iter()
-            .flat_map(|(id, history)| rows_of(history, run, touches.and_then(|touches| touches.get(id))));
+        let rows = self.effects.iter().flat_map(|(id, row)| {
+            let touch = touches.and_then(|touches| touches.get(id));
+            rows_of(&row.effect, &row.closed, run, touch)
+        });
         page_of(rows.collect(), page)
     }
 
@@ -142,7 +188,7 @@ impl Kept {
 
     fn forget_content(&mut self, holder: &EffectId) {
         if let Some(kept) = self.effects.get_mut(holder) {
-            kept.effect = tombstone(&kept.effect);
+            kept.effect = Arc::new(tombstone(&kept.effect));
             self.inputs.remove(holder);
             kept.evidence.iter_mut().for_each(|evidence| evidence.payload = None);
         }
@@ -151,22 +197,25 @@ impl Kept {
     pub(crate) fn store<R>(&mut self, transition: Transition<R>) -> R {
         if let Some(Write { effect, closed, evidence, input, audit }) = transition.write {
             self.inputs.extend(input.map(|input| (effect.id.clone(), input)));
-            let history = self.effects.entry(effect.id.clone()).or_insert_with(|| EffectHistory {
-                effect: EffectRecord::clone(&effect),
-                closed: Vec::new(),
-                evidence: Vec::new(),
-                audit: Vec::new(),
-            });
-            history.effect = Arc::unwrap_or_clone(effect);
-            history.closed.extend(closed);
+            let row = match self.effects.entry(effect.id.clone()) {
+                Entry::Occupied(known) => {
+                    let row = known.into_mut();
+                    row.effect = effect;
+                    row
+                }
+                Entry::Vacant(new) => {
+                    new.insert(Row { effect, closed: Vec::new(), evidence: Vec::new(), audit: Vec::new() })
+                }
+            };
+            row.closed.extend(closed);
             // A change that is repeated because its acknowledgement was lost brings its evidence again.
             let known = |new: &Evidence| {
                 let of = |evidence: &Evidence| (evidence.attempt, evidence.fence, evidence.verdict);
-                history.evidence.iter().any(|old| of(old) == of(new))
+                row.evidence.iter().any(|old| of(old) == of(new))
             };
             let evidence = evidence.filter(|evidence| !known(evidence));
-            history.evidence.extend(evidence);
-            history.audit.extend(audit);
+            row.evidence.extend(evidence);
+            row.audit.extend(audit);
         }
         transition.reply
     }
@@ -178,7 +227,7 @@ impl Kept {
         let mut looked: Vec<_> = self
             .effects
             .values()
-            .map(|history| (UnsettledCursor::of(&history.effect), &history.effect))
+            .map(|row| (UnsettledCursor::of(&row.effect), &*row.effect))
             .filter(|(at, record)| record.outcome.is_none() && query.after.is_none_or(|after| *at > after))
             .filter(|(_, record)| !query.due_only || due_at(record).is_some())
             .collect();
@@ -215,7 +264,7 @@ impl Ledger for MemoryLedger {
     }
 
     async fn read(&self, id: &EffectId) -> Result<Option<EffectHistory>, LedgerError> {
-        self.with(|kept| kept.history(id).cloned())
+        self.with(|kept| kept.history(id))
     }
 
     async fn unsettled(&self, query: &UnsettledQuery) -> Result<UnsettledPage, LedgerError> {

@@ -1,5 +1,7 @@
 //! What a ledger keeps of an effect: one row with the current attempt, and the closed attempts behind it.
 
+use std::{borrow::Cow, sync::Arc};
+
 use serde::{Deserialize, Serialize};
 
 use super::audit::AuditEntry;
@@ -78,7 +80,7 @@ pub struct Doubt {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Payload {
     /// The codec's name and version, such as `json/1`.
-    pub codec: String,
+    pub codec: Cow<'static, str>,
     /// The encoded bytes.
     pub bytes: Vec<u8>,
 }
@@ -162,20 +164,20 @@ pub struct EffectRecord {
     /// Which effect it is: the identity that it was first claimed under, also where a later key schema gave it further ones.
     pub id: EffectId,
     /// The operation's name.
-    pub operation: String,
+    pub operation: Arc<str>,
     /// How the identity was derived.
     pub keying: Keying,
     /// The key-schema version that the identity was derived under.
     pub key_version: u32,
     /// The key's fields for an operator to read, most of each text left out: `order=…1042 line=7`. `None` where there is no
     /// key.
-    pub readable: Option<String>,
+    pub readable: Option<Arc<str>>,
     /// The provider's pinned name, where one is named.
-    pub provider: Option<String>,
+    pub provider: Option<Arc<str>>,
     /// The idempotency key presented to the provider, for the effect's whole life.
-    pub provider_key: String,
+    pub provider_key: Arc<str>,
     /// What was asked.
-    pub fingerprints: Vec<ArgumentDigest>,
+    pub fingerprints: Arc<[ArgumentDigest]>,
     /// When the effect was first claimed.
     pub created_at: LedgerTime,
     /// When a request of it was first let through to the provider, as far as that was recorded.

@@ -1,13 +1,20 @@
 //! The provider key: a documented derivative of the effect's identity, the same for its whole life.
 
-use std::fmt::Write as _;
+use std::sync::LazyLock;
 
+use blake3::hazmat::{ContextKey, HasherExt as _, hash_derive_key_context};
 use serde::{Deserialize, Serialize};
 
 use crate::identity::EffectId;
 
 /// Separates provider keys from every other use of the digest.
 const CONTEXT: &str = "effectual provider key 1";
+
+/// What `derive_key` makes of the context, whatever the material.
+static CONTEXT_KEY: LazyLock<ContextKey> = LazyLock::new(|| hash_derive_key_context(CONTEXT));
+
+/// Room for a key of any form.
+type Digits = [u8; 64];
 
 /// How a provider key is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -40,6 +47,16 @@ impl KeyForm {
     /// where there is a secret, then written in this form.
     #[must_use]
     pub fn derive(self, effect: &EffectId, secret: Option<&[u8]>) -> String {
+        self.write(effect, secret, &mut [0; _]).to_owned()
+    }
+
+    /// [`derive`](Self::derive) for who keeps it in another way.
+    pub(crate) fn write<'d>(
+        self,
+        effect: &EffectId,
+        secret: Option<&[u8]>,
+        digits: &'d mut Digits,
+    ) -> &'d str {
         let material = match secret {
             None => *effect.digest(),
             Some(secret) => {
@@ -47,35 +64,39 @@ impl KeyForm {
                 *blake3::keyed_hash(&key, effect.digest()).as_bytes()
             }
         };
-        let derived = blake3::derive_key(CONTEXT, &material);
+        let derived = blake3::Hasher::new_from_context_key(&CONTEXT_KEY).update(&material).finalize();
+        let derived = derived.as_bytes();
         match self {
-            Self::Uuid => uuid_shaped(derived),
-            Self::Hex40 => hex(&derived[..20]),
-            Self::Base32 => base32(&derived),
-            Self::Hex64 => hex(&derived),
+            Self::Uuid => uuid_shaped(derived, digits),
+            Self::Hex40 => hex(&derived[..20], digits),
+            Self::Base32 => base32(derived, digits),
+            Self::Hex64 => hex(derived, digits),
         }
     }
 }
 
-fn uuid_shaped(derived: [u8; 32]) -> String {
+fn uuid_shaped<'d>(derived: &[u8; 32], digits: &'d mut Digits) -> &'d str {
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&derived[..16]);
-    uuid::Builder::from_random_bytes(bytes).into_uuid().hyphenated().to_string()
+    uuid::Builder::from_random_bytes(bytes).into_uuid().hyphenated().encode_lower(digits)
 }
 
-fn base32(bytes: &[u8]) -> String {
+fn base32<'d>(bytes: &[u8], digits: &'d mut Digits) -> &'d str {
     const DIGITS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     let bit = |at: usize| bytes.get(at / 8).map_or(0, |byte| usize::from(byte >> (7 - at % 8) & 1));
-    let digit = |at: usize| char::from(DIGITS[(at..at + 5).fold(0, |value, at| value << 1 | bit(at))]);
-    (0..bytes.len() * 8).step_by(5).map(digit).collect()
+    let digit = |at: usize| DIGITS[(at..at + 5).fold(0, |value, at| value << 1 | bit(at))];
+    written((0..bytes.len() * 8).step_by(5).map(digit), digits)
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+fn hex<'d>(bytes: &[u8], digits: &'d mut Digits) -> &'d str {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    written(halves.map(|half| DIGITS[usize::from(half)]), digits)
+}
+
+fn written(from: impl Iterator<Item = u8>, digits: &mut Digits) -> &str {
+    let length = digits.iter_mut().zip(from).map(|(place, digit)| *place = digit).count();
+    std::str::from_utf8(&digits[..length]).expect("digits are ASCII")
 }
 
 #[cfg(test)]
@@ -111,7 +132,7 @@ mod tests {
         for (bytes, text) in
             [("", ""), ("f", "my"), ("fo", "mzxq"), ("foo", "mzxw6"), ("foobar", "mzxw6ytboi")]
         {
-            assert_eq!(base32(bytes.as_bytes()), text);
+            assert_eq!(base32(bytes.as_bytes(), &mut [0; _]), text);
         }
     }
 

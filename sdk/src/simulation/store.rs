@@ -99,7 +99,7 @@ impl Store {
     }
 
     pub(super) fn read(&self, id: &EffectId) -> Option<EffectHistory> {
-        self.inner().kept.effects.get(id).cloned()
+        self.inner().kept.history(id)
     }
 
     pub(super) fn unsettled(&self, query: &UnsettledQuery) -> UnsettledPage {
@@ -128,7 +128,7 @@ impl Store {
             }
         }
         let inner = self.inner();
-        let current = inner.kept.effects.get(command.id()).map(|history| &history.effect);
+        let current = inner.kept.effects.get(command.id()).map(|row| &*row.effect);
         match command {
             Command::Claim(request) => Judged::claim(claim::judge(current, request, now), current, now),
             Command::Change(owner, change) => {
@@ -160,7 +160,7 @@ impl Store {
     fn store(&self, command: &Command, judged: Judged) -> Option<Reply> {
         let mut inner = self.inner();
         let Some(write) = judged.write.clone() else { return Some(judged.reply) };
-        let before = inner.kept.effects.get(command.id()).cloned();
+        let before = inner.kept.history(command.id());
         if before.as_ref().map(|history| Seen::of(&history.effect)) != judged.seen {
             return None;
         }
@@ -168,7 +168,7 @@ impl Store {
         inner.counts.late_success += u64::from(write.effect.late_success);
         inner.counts.double_suspected += u64::from(write.effect.double_suspected);
         inner.kept.store(Transition { reply: (), write: Some(write), touch: false });
-        let after = inner.kept.effects.get(command.id()).cloned().expect("it was just stored");
+        let after = inner.kept.history(command.id()).expect("it was just stored");
         drop(inner);
         checks::step(before.as_ref(), &after);
         if let Some(before) = before {

@@ -55,7 +55,7 @@ impl Pass<'_> {
         let mut after = self.core.recoveries.kept().after;
         for _ in 0..PAGES_MAX {
             let query = UnsettledQuery { due_only: true, after, limit: PAGE };
-            let mut page = self.core.ledger.unsettled(&query).await?;
+            let mut page = self.core.ledger().unsettled(&query).await?;
             // From somewhere within the page, so that several processes begin at different effects.
             let count = page.effects.len();
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
@@ -96,7 +96,7 @@ impl Pass<'_> {
             Ok(call) => call,
             Err(Skip::NoHandler) => {
                 self.core.recoveries.tell_no_handler(&record.operation);
-                *self.report.no_handler.entry(record.operation).or_default() += 1;
+                *self.report.no_handler.entry(record.operation.to_string()).or_default() += 1;
                 return Ok(());
             }
             Err(Skip::Unreadable(argument)) => {

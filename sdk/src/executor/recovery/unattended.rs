@@ -59,7 +59,7 @@ pub(super) async fn prepare(
     let Some(settings) = known else { return Ok(Err(Skip::NoHandler)) };
     let mut work = Work::absent();
     if let (true, Some(recoverable)) = (has_input, Recoverable::find(&record.operation))
-        && let Some(input) = core.ledger.input(&record.id).await?
+        && let Some(input) = core.ledger().input(&record.id).await?
     {
         let stored = Stored::read(&input, &core.resources);
         work = match stored.and_then(|stored| (recoverable.work)(&stored)) {
@@ -84,7 +84,7 @@ pub(super) async fn prepare(
 impl Call {
     /// Claims it, as any caller does, and works on it; never waits for another.
     pub(super) async fn recover(mut self) -> Came {
-        self.started = Moment::now();
+        self.started = Some(Moment::now());
         telemetry::call_identified(&self.id);
         let core = &self.scope.core;
         let claiming = core.claiming();
@@ -92,8 +92,8 @@ impl Call {
             return Came::Lost;
         }
         let (request, sent) = (self.request(), Moment::now());
-        match core.ledger.claim(&request).await {
-            Ok(Claim::Won { record, task }) => came(&self.won(record, task, sent, (claiming, None)).await),
+        match core.ledger().claim(&request).await {
+            Ok(Claim::Won { record, task }) => came(&self.won(record, task, sent, claiming, None).await),
             Ok(Claim::Escaped(_)) => Came::Escaped,
             Ok(Claim::Released(_)) => Came::Released,
             Ok(_) => Came::Lost,

@@ -67,7 +67,7 @@ impl Codecs {
         if sealed.is_err() {
             telemetry::not_sealed(about.effect());
         }
-        Ok(Payload { codec: format!("{}{BETWEEN}{}", plain.codec, codec.name()), bytes: sealed? })
+        Ok(Payload { codec: format!("{}{BETWEEN}{}", plain.codec, codec.name()).into(), bytes: sealed? })
     }
 
     /// Opens a stored value in place. One that is not sealed, or that cannot be opened here, stays as it is: its encoding then has a
@@ -76,7 +76,7 @@ impl Codecs {
         let Some((inner, name)) = stored.codec.split_once(BETWEEN) else { return };
         let Some(codec) = self.all.iter().find(|codec| codec.name() == name) else { return };
         match caught(|| codec.open(about, &stored.bytes)) {
-            Ok(bytes) => *stored = Payload { codec: inner.to_owned(), bytes },
+            Ok(bytes) => *stored = Payload { codec: inner.to_owned().into(), bytes },
             Err(_) => telemetry::not_opened(about.effect()),
         }
     }

@@ -257,14 +257,14 @@ mod tests {
     fn request(input: &[u8]) -> ClaimRequest {
         ClaimRequest {
             id: EffectId::new(Tenant::parse("acme").expect("a tenant"), [7; 32]),
-            operation: "refund".to_owned(),
+            operation: "refund".into(),
             keying: Keying::BusinessIdentity,
             key_version: 1,
             identities: Identities::default(),
             readable: None,
             provider: None,
-            provider_key: "key".to_owned(),
-            fingerprints: Vec::new(),
+            provider_key: "key".into(),
+            fingerprints: Arc::default(),
             class: RecoveryClass::Hold,
             can_look_up: false,
             resend_window_ms: None,
@@ -273,7 +273,7 @@ mod tests {
             lease_ms: 60_000,
             attempt_timeout_ms: 1_000,
             place: Place::default(),
-            input: Some(Payload { codec: "json/1".to_owned(), bytes: input.to_vec() }),
+            input: Some(Payload { codec: "json/1".into(), bytes: input.to_vec() }),
             can_perform: true,
             can_poll: false,
         }

@@ -78,7 +78,7 @@ impl World {
     }
 
     fn row(&self) -> Option<&EffectRecord> {
-        self.kept.effects.get(&self.id).map(|history| &history.effect)
+        self.kept.effects.get(&self.id).map(|row| &*row.effect)
     }
 
     pub(super) fn is_completed(&self) -> bool {
@@ -111,14 +111,14 @@ impl World {
     fn request(&mut self) -> ClaimRequest {
         ClaimRequest {
             id: self.id.clone(),
-            operation: "refund-order".to_owned(),
+            operation: "refund-order".into(),
             keying: Keying::BusinessIdentity,
             key_version: 1,
             identities: crate::ledger::identities::Identities::default(),
-            readable: Some("order=…1042".to_owned()),
+            readable: Some("order=…1042".into()),
             provider: None,
-            provider_key: format!("key-{}", self.tokens),
-            fingerprints: Vec::new(),
+            provider_key: format!("key-{}", self.tokens).into(),
+            fingerprints: [].into(),
             input: None,
             class: self.random.pick(self.classes),
             // A first claim is a caller's own.
@@ -140,10 +140,10 @@ impl World {
             Some(request) => request,
             None => self.request(),
         };
-        let before = self.kept.effects.get(&self.id).cloned();
+        let before = self.kept.history(&self.id);
         let judged = claim::judge(self.row(), &request, self.now);
         let claim = self.kept.store(judged);
-        let after = self.kept.effects.get(&self.id).cloned().expect("claimed once, known for ever");
+        let after = self.kept.history(&self.id).expect("claimed once, known for ever");
         checks::step(before.as_ref(), &after);
         let Some(before) = before.map(|history| history.effect) else {
             return self.won(claim, request);
@@ -225,10 +225,10 @@ impl World {
             return;
         };
         let owner = self.callers[at].owner.clone();
-        let before = self.kept.effects.get(&self.id).cloned().expect("somebody claimed it");
+        let before = self.kept.history(&self.id).expect("somebody claimed it");
         let judged = change::judge(Some(&before.effect), &owner, &change, self.now);
         let changed = self.kept.store(judged);
-        let after = self.kept.effects.get(&self.id).cloned().expect("somebody claimed it");
+        let after = self.kept.history(&self.id).expect("somebody claimed it");
         checks::step(Some(&before), &after);
         let mine = matches!(changed, Changed::Applied(_));
         checks::doubt(&before.effect, &after.effect, mine && ends_doubt(&change, &before.effect));

@@ -71,17 +71,17 @@ pub(super) fn effect(row: EffectRow<'_>) -> Read<EffectRecord> {
         id: identity(&row)?,
         key_version: number(row.key_version, "key_version")?,
         keying: name(&row.keying, Keying::parse, "keying")?,
-        fingerprints: have(serde_json::from_str(fingerprints).ok(), "fingerprints")?,
+        fingerprints: have(serde_json::from_str::<Vec<_>>(fingerprints).ok(), "fingerprints")?.into(),
         state: name(&row.state, State::parse, "state")?,
         class: name(&row.class, RecoveryClass::parse, "class")?,
         end: end(row.ended_at, &row.verdict, row.send_digest, row.key_taken)?,
         doubt: doubt(&row)?,
         outcome: outcome(&row)?,
         place: place(&row.run, &row.node, &row.invocation)?,
-        operation: have(owned(&row.operation, "operation")?, "operation")?,
-        readable: owned(&row.readable, "readable")?,
-        provider: owned(&row.provider, "provider")?,
-        provider_key: have(owned(&row.provider_key, "provider_key")?, "provider_key")?,
+        operation: have(owned(&row.operation, "operation")?, "operation")?.into(),
+        readable: owned(&row.readable, "readable")?.map(Into::into),
+        provider: owned(&row.provider, "provider")?.map(Into::into),
+        provider_key: have(owned(&row.provider_key, "provider_key")?, "provider_key")?.into(),
         created_at: have(row.created_at, "created_at")?,
         first_send_at: row.first_send_at,
         fence: have(row.fence, "fence")?,
@@ -160,7 +160,7 @@ fn outcome(row: &EffectRow<'_>) -> Read<Option<StoredOutcome>> {
 pub(super) fn payload(bytes: Bytes<'_>, codec: &Text<'_>) -> Read<Option<Payload>> {
     let Some(bytes) = bytes else { return Ok(None) };
     let codec = have(owned(codec, "payload_codec")?, "payload_codec")?;
-    Ok(Some(Payload { codec, bytes: bytes.to_vec() }))
+    Ok(Some(Payload { codec: codec.into(), bytes: bytes.to_vec() }))
 }
 
 /// The closed attempt that the columns hold.

@@ -84,7 +84,7 @@ pub(super) fn first(write: &Write) -> EffectRow<'_> {
         readable: record.readable.as_deref().map(escaped),
         provider: record.provider.as_deref().map(escaped),
         provider_key: text(&record.provider_key),
-        fingerprints: serde_json::to_string(&record.fingerprints).ok().map(Cow::Owned),
+        fingerprints: serde_json::to_string(&*record.fingerprints).ok().map(Cow::Owned),
         created_at: Some(record.created_at),
         input: write.input.as_ref().map(|input| input.bytes.as_slice()),
         input_codec: write.input.as_ref().map(|input| escaped(&input.codec)),

@@ -85,7 +85,7 @@ pub(super) fn claim(write: &Write) -> ClaimRow<'_> {
         readable: record.readable.as_deref().map(escaped),
         provider: record.provider.as_deref().map(escaped),
         provider_key: Some(escaped(&record.provider_key)),
-        fingerprints: serde_json::to_string(&record.fingerprints).ok().map(Cow::Owned),
+        fingerprints: serde_json::to_string(&*record.fingerprints).ok().map(Cow::Owned),
         token: Some(encode::token(record.token)),
         class: Some(record.class.as_str().into()),
         lease_until: Some(record.lease_until),

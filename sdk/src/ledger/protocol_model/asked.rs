@@ -30,14 +30,14 @@ pub(super) fn request(class: RecoveryClass, token: u8) -> ClaimRequest {
     let tenant = Tenant::parse("model").expect("a valid tenant");
     ClaimRequest {
         id: EffectId::new(tenant, [7; 32]),
-        operation: "refund-order".to_owned(),
+        operation: "refund-order".into(),
         keying: Keying::BusinessIdentity,
         key_version: 1,
         identities: Identities::default(),
         readable: None,
         provider: None,
-        provider_key: "key".to_owned(),
-        fingerprints: Vec::new(),
+        provider_key: "key".into(),
+        fingerprints: [].into(),
         class,
         can_look_up: class == RecoveryClass::Reconcile,
         can_poll: false,

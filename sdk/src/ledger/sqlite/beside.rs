@@ -64,7 +64,7 @@ async fn insert_evidence(
     .bind(evidence.at)
     .bind(evidence.verdict.as_str())
     .bind(payload.map(|payload| &payload.bytes[..]))
-    .bind(payload.map(|payload| payload.codec.as_str()))
+    .bind(payload.map(|payload| &*payload.codec))
     .execute(conn)
     .await?;
     Ok(())

@@ -81,12 +81,15 @@ pub(super) fn effect(columns: &mut Columns<'_>) -> Result<EffectRecord, LedgerEr
     let mut record = EffectRecord {
         id: EffectId::new(tenant, digest),
         key_version: columns.get()?,
-        operation: columns.get()?,
+        operation: columns.get::<&str>()?.into(),
         keying: needed(columns.parsed("keying", Keying::parse)?)?,
-        readable: columns.get()?,
-        provider: columns.get()?,
-        provider_key: columns.get()?,
-        fingerprints: needed(columns.parsed("fingerprints", |text| serde_json::from_str(text).ok())?)?,
+        readable: columns.get::<Option<&str>>()?.map(Into::into),
+        provider: columns.get::<Option<&str>>()?.map(Into::into),
+        provider_key: columns.get::<&str>()?.into(),
+        fingerprints: needed(
+            columns.parsed("fingerprints", |text| serde_json::from_str::<Vec<_>>(text).ok())?,
+        )?
+        .into(),
         created_at: columns.get()?,
         first_send_at: columns.get()?,
         state: needed(columns.parsed("state", State::parse)?)?,
@@ -190,7 +193,7 @@ pub(super) fn payload(columns: &mut Columns<'_>) -> Result<Option<Payload>, Ledg
     let bytes: Option<Vec<u8>> = columns.get()?;
     let codec: Option<String> = columns.get()?;
     let Some(bytes) = bytes else { return Ok(None) };
-    Ok(Some(Payload { codec: needed(codec)?, bytes }))
+    Ok(Some(Payload { codec: needed(codec)?.into(), bytes }))
 }
 
 fn outcome(columns: &mut Columns<'_>) -> Result<Option<StoredOutcome>, LedgerError> {
@@ -217,23 +220,23 @@ fn outcome(columns: &mut Columns<'_>) -> Result<Option<StoredOutcome>, LedgerErr
 /// Binds what is written with the first claim.
 pub(super) fn bind_fixed<'q>(query: Bound<'q>, record: &'q EffectRecord) -> Bound<'q> {
     // A list of digests is text whatever it holds.
-    let fingerprints = serde_json::to_string(&record.fingerprints).unwrap_or_default();
+    let fingerprints = serde_json::to_string(&*record.fingerprints).unwrap_or_default();
     query
         .bind(&record.id.digest()[..])
         .bind(record.id.tenant().as_str())
         .bind(record.key_version)
-        .bind(&record.operation)
+        .bind(&*record.operation)
         .bind(record.keying.as_str())
-        .bind(&record.readable)
-        .bind(&record.provider)
-        .bind(&record.provider_key)
+        .bind(record.readable.as_deref())
+        .bind(record.provider.as_deref())
+        .bind(&*record.provider_key)
         .bind(fingerprints)
         .bind(record.created_at)
 }
 
 /// Binds the arguments that are stored with the first claim.
 pub(super) fn bind_input<'q>(query: Bound<'q>, input: Option<&'q Payload>) -> Bound<'q> {
-    query.bind(input.map(|input| &input.bytes[..])).bind(input.map(|input| input.codec.as_str()))
+    query.bind(input.map(|input| &input.bytes[..])).bind(input.map(|input| &*input.codec))
 }
 
 /// Binds what a compare-and-set compares, beside the state.
@@ -309,7 +312,7 @@ pub(super) fn bind_outcome<'q>(query: Bound<'q>, outcome: Option<&'q StoredOutco
     query
         .bind(outcome.map(|outcome| outcome.kind.as_str()))
         .bind(payload.map(|payload| &payload.bytes[..]))
-        .bind(payload.map(|payload| payload.codec.as_str()))
+        .bind(payload.map(|payload| &*payload.codec))
         .bind(absent)
         .bind(outcome.map(|outcome| outcome.provider_replay))
         .bind(outcome.map(|outcome| outcome.settled_at))

@@ -32,14 +32,14 @@ fn number(id: &EffectId) -> u32 {
 fn request(tenant: &str, effect: u32) -> ClaimRequest {
     ClaimRequest {
         id: id(tenant, effect),
-        operation: "order".to_owned(),
+        operation: "order".into(),
         keying: Keying::BusinessIdentity,
         key_version: 1,
         identities: Identities::default(),
         readable: None,
         provider: None,
-        provider_key: "key".to_owned(),
-        fingerprints: Vec::new(),
+        provider_key: "key".into(),
+        fingerprints: Arc::default(),
         input: None,
         class: RecoveryClass::Hold,
         can_perform: true,

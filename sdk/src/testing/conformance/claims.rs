@@ -33,11 +33,11 @@ pub async fn a_first_claim_wins(ledger: &dyn Ledger) {
 pub async fn everything_of_a_claim_is_kept(ledger: &dyn Ledger) {
     let keyed = ArgumentDigest { name: "card".into(), digest: [7; 32], key_id: Some("k-1".into()) };
     let request = ClaimRequest {
-        operation: "Rückzahlung → 返金 \u{1f4b8}\0'\"--".to_owned(),
+        operation: "Rückzahlung → 返金 \u{1f4b8}\0'\"--".into(),
         keying: Keying::ActivityRecipe,
         key_version: 3,
-        provider: Some("stripe".to_owned()),
-        fingerprints: vec![argument("amount", 255), keyed, argument("Größe", 0)],
+        provider: Some("stripe".into()),
+        fingerprints: [argument("amount", 255), keyed, argument("Größe", 0)].into(),
         class: RecoveryClass::Reconcile,
         place: place(),
         ..request()
@@ -88,7 +88,7 @@ pub async fn a_stored_outcome_is_replayed(ledger: &dyn Ledger) {
 pub async fn the_stored_provider_key_stays(ledger: &dyn Ledger) {
     let request = ClaimRequest { class: RecoveryClass::Rerun, lease_ms: 1, ..request() };
     let first = win(ledger, &request).await;
-    let other = ClaimRequest { provider_key: "another".to_owned(), ..again(&request) };
+    let other = ClaimRequest { provider_key: "another".into(), ..again(&request) };
     let claim = super::support::claim_after_lease(ledger, &other).await;
     let second = super::support::won(ledger, claim, Task::Perform).await;
     assert_eq!((&second.provider_key, second.attempt), (&first.provider_key, 2));

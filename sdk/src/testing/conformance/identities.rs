@@ -12,7 +12,7 @@ use crate::{
 /// A call under version 1 and the same call under version 2, which has `line` in its key as well.
 fn versions() -> (ClaimRequest, ClaimRequest) {
     let fingerprints = vec![argument("order", 1), argument("line", 1)];
-    let first = ClaimRequest { fingerprints: fingerprints.clone(), ..request() };
+    let first = ClaimRequest { fingerprints: fingerprints.clone().into(), ..request() };
     let second = raised(&first, fingerprints);
     (first, second)
 }
@@ -25,7 +25,7 @@ fn raised(first: &ClaimRequest, fingerprints: Vec<crate::identity::ArgumentDiges
             further: vec![Further { id: first.id.clone(), key_version: 1 }],
             key_fields: vec!["order".to_owned(), "line".to_owned()],
         },
-        fingerprints,
+        fingerprints: fingerprints.into(),
         ..request()
     }
 }
@@ -65,7 +65,7 @@ pub async fn an_earlier_version_finds_a_later_claim(ledger: &dyn Ledger) {
 /// stored, and the caller is told.
 pub async fn an_earlier_record_that_cannot_prove_it_is_ambiguous(ledger: &dyn Ledger) {
     for recorded in [vec![argument("order", 1)], vec![argument("order", 1), argument("line", 2)]] {
-        let first = ClaimRequest { fingerprints: recorded, ..request() };
+        let first = ClaimRequest { fingerprints: recorded.into(), ..request() };
         let won = win(ledger, &first).await;
         let second = raised(&first, vec![argument("order", 1), argument("line", 1)]);
         for _ in 0..2 {

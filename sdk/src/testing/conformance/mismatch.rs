@@ -16,7 +16,7 @@ use crate::{
 /// Asks for the same effect with another amount, which is refused and changes nothing.
 async fn refused(ledger: &dyn Ledger, request: &ClaimRequest, state: &str) {
     let before = ledger.read(&request.id).await.expect("a read is answered");
-    let other = ClaimRequest { fingerprints: vec![argument("amount", 2)], ..again(request) };
+    let other = ClaimRequest { fingerprints: [argument("amount", 2)].into(), ..again(request) };
     match claim(ledger, &other).await {
         Claim::Mismatch { arguments } => assert_eq!(arguments, ["amount"], "{state}"),
         claim => panic!("{state}: expected a mismatch, got {claim:?}"),
@@ -71,7 +71,7 @@ pub async fn an_argument_that_one_side_lacks_proves_nothing(ledger: &dyn Ledger)
     for fingerprints in
         [vec![], vec![argument("memo", 9)], vec![argument("amount", 1), argument("memo", 9)], vec![keyed]]
     {
-        let other = ClaimRequest { fingerprints, ..again(&request) };
+        let other = ClaimRequest { fingerprints: fingerprints.into(), ..again(&request) };
         assert!(matches!(claim(ledger, &other).await, Claim::Settled { .. }));
     }
 }

@@ -32,7 +32,7 @@ fn done() -> Action {
 }
 
 fn refused() -> Action {
-    let reason = Payload { codec: REASON_CODEC.to_owned(), bytes: b"no such card".to_vec() };
+    let reason = Payload { codec: REASON_CODEC.into(), bytes: b"no such card".to_vec() };
     Action::Refused { reason, settle_delay_ms: 0, retain_ms: LONG_MS, despite_evidence: false }
 }
 
@@ -121,7 +121,7 @@ pub async fn what_never_happened_is_performed_by_the_next_claim(ledger: &dyn Led
         (released.state, released.fence, released.doubt.as_ref()),
         (State::Released, first.fence + 1, None)
     );
-    let other_key = ClaimRequest { provider_key: "another".to_owned(), ..again(&request) };
+    let other_key = ClaimRequest { provider_key: "another".into(), ..again(&request) };
     let second = won(ledger, claim(ledger, &other_key).await, Task::Perform).await;
     assert_eq!((second.attempt, second.fence), (2, first.fence + 2));
     assert_eq!(second.provider_key, first.provider_key);

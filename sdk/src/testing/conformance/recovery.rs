@@ -57,11 +57,8 @@ pub async fn rerun_is_performed_again(ledger: &dyn Ledger) {
 /// `resend`: sent again under the stored key while the provider's window lasts.
 pub async fn resend_is_sent_again_within_its_window(ledger: &dyn Ledger) {
     let (request, first) = left_behind(ledger, RecoveryClass::Resend).await;
-    let other = ClaimRequest {
-        resend_window_ms: Some(LONG_MS),
-        provider_key: "another".to_owned(),
-        ..again(&request)
-    };
+    let other =
+        ClaimRequest { resend_window_ms: Some(LONG_MS), provider_key: "another".into(), ..again(&request) };
     let second = won(ledger, claim(ledger, &other).await, Task::Perform).await;
     assert_eq!((second.attempt, &second.provider_key), (2, &first.provider_key));
 }

@@ -80,7 +80,7 @@ pub async fn what_is_past_its_retention_becomes_a_tombstone(ledger: &dyn Ledger)
         expected.outcome.iter_mut().for_each(|kept| kept.body = OutcomeBody::Absent(AbsentReason::Expired));
         assert_eq!(after, expected);
         assert!(matches!(claim(ledger, &again(&request)).await, Claim::Expired));
-        let other = ClaimRequest { fingerprints: vec![argument("amount", 2)], ..again(&request) };
+        let other = ClaimRequest { fingerprints: [argument("amount", 2)].into(), ..again(&request) };
         assert!(matches!(claim(ledger, &other).await, Claim::Mismatch { .. }), "it is still compared");
         assert!(sweep_all(ledger, OUTCOMES).await);
         assert_eq!(history(ledger, &request.id).await.effect, after, "once is enough");
@@ -170,7 +170,7 @@ pub async fn evidence_is_forgotten_with_its_effect_and_does_not_come_back(ledger
 /// An effect with everything that can hang on it: attempts, a touch, evidence, an alias, an audited tombstone.
 async fn with_everything(ledger: &dyn Ledger) -> Option<(ClaimRequest, ClaimRequest)> {
     let mut first = short(RecoveryClass::Rerun);
-    first.fingerprints = vec![argument("order", 1), argument("line", 1)];
+    first.fingerprints = [argument("order", 1), argument("line", 1)].into();
     let attempt = win(ledger, &first).await;
     let place = Place { run: RunId::parse("conformance/run-of-the-second").ok(), ..Place::default() };
     let Claim::Won { record, .. } = super::support::claim_after_lease(ledger, &again(&first)).await else {

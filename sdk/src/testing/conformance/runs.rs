@@ -62,7 +62,7 @@ pub async fn a_run_lists_each_of_its_attempts(ledger: &dyn Ledger) {
     for (row, started_at) in rows.iter().zip([record.started_at, second.started_at]) {
         assert_eq!((&row.effect, row.keying), (&first.id, first.keying));
         assert_eq!((&row.node, &row.invocation), (&first.place.node, &first.place.invocation));
-        assert_eq!((row.at, &row.provider_key), (started_at, &first.provider_key));
+        assert_eq!((row.at, &*row.provider_key), (started_at, &*first.provider_key));
     }
 }
 

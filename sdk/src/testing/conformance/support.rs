@@ -31,14 +31,14 @@ pub(super) fn request() -> ClaimRequest {
     let digest = *blake3::hash(uuid::Uuid::new_v4().as_bytes()).as_bytes();
     ClaimRequest {
         id: EffectId::new(tenant, digest),
-        operation: "refund-order".to_owned(),
+        operation: "refund-order".into(),
         keying: Keying::BusinessIdentity,
         key_version: 1,
         identities: crate::ledger::identities::Identities::default(),
-        readable: Some("order=…1042".to_owned()),
+        readable: Some("order=…1042".into()),
         provider: None,
-        provider_key: uuid::Uuid::new_v4().simple().to_string(),
-        fingerprints: vec![argument("amount", 1)],
+        provider_key: uuid::Uuid::new_v4().simple().to_string().into(),
+        fingerprints: [argument("amount", 1)].into(),
         input: None,
         class: RecoveryClass::Hold,
         can_perform: true,
@@ -87,7 +87,7 @@ pub(super) fn end(verdict: AttemptVerdict) -> Change {
 }
 
 pub(super) fn payload(bytes: &[u8]) -> OutcomeBody {
-    OutcomeBody::Payload(Payload { codec: "json/1".to_owned(), bytes: bytes.to_vec() })
+    OutcomeBody::Payload(Payload { codec: "json/1".into(), bytes: bytes.to_vec() })
 }
 
 /// A success with this payload, kept for long.

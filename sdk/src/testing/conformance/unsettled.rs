@@ -45,7 +45,7 @@ async fn is_listed(ledger: &dyn Ledger, record: &EffectRecord) -> bool {
 }
 
 fn with_input() -> ClaimRequest {
-    let input = Some(Payload { codec: "json/1".to_owned(), bytes: vec![0, 159, 255] });
+    let input = Some(Payload { codec: "json/1".into(), bytes: vec![0, 159, 255] });
     ClaimRequest { input, ..short(RecoveryClass::Rerun) }
 }
 

@@ -15,7 +15,7 @@ impl World {
         let action = match self.random.below(4) {
             _ if refusal => Action::Reopen,
             0 => Action::Refused {
-                reason: Payload { codec: REASON_CODEC.to_owned(), bytes: b"no".to_vec() },
+                reason: Payload { codec: REASON_CODEC.into(), bytes: b"no".to_vec() },
                 settle_delay_ms: 0,
                 retain_ms: 1_000_000,
                 despite_evidence: false,
@@ -33,10 +33,10 @@ impl World {
         let by = By::new("ana", "the model").expect("who and why");
         let (id, token) = (self.id.clone(), self.token());
         let request = ResolutionRequest { id, seen: Seen::of(&row), token, by, action };
-        let before = self.kept.effects.get(&self.id).cloned().expect("it has a row");
+        let before = self.kept.history(&self.id).expect("it has a row");
         let judged = resolution::judge(Some(&row), &request, self.now);
         let reply = self.kept.store(judged);
-        let after = self.kept.effects.get(&self.id).cloned().expect("it has a row");
+        let after = self.kept.history(&self.id).expect("it has a row");
         let ResolutionReply::Applied(stored) = reply else {
             assert_eq!(before, after, "a request that is not applied changes nothing: {reply:?}");
             return;
