@@ -3,6 +3,7 @@
 mod changes;
 mod checks;
 mod claims;
+mod migrating;
 mod opening;
 mod outages;
 mod pooled;
