@@ -135,3 +135,46 @@ impl Listener {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        pin::pin,
+        task::{Context, Poll, Waker},
+    };
+
+    use super::*;
+
+    fn poll_told(listener: &mut Listener) -> Poll<Result<(), Closed>> {
+        pin!(listener.told()).poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn what_is_told_while_nobody_waits_is_unread_and_what_is_noted_is_not_told() {
+        let board = Board::new(News::Asked);
+        let (mut one, mut two) = (Listener::new(&board), Listener::new(&board));
+        assert!(poll_told(&mut one).is_pending());
+        board.note(News::Nothing);
+        assert!(poll_told(&mut one).is_pending() && matches!(one.read(), News::Nothing));
+        board.tell(News::Asked);
+        assert!(matches!(one.read(), News::Asked) && poll_told(&mut one).is_pending(), "it is read");
+        assert!(matches!(poll_told(&mut two), Poll::Ready(Ok(()))) && poll_told(&mut two).is_pending());
+        board.tell(News::Nothing);
+        board.close();
+        assert!(matches!(poll_told(&mut one), Poll::Ready(Ok(()))), "the last word comes before the end");
+        assert!(matches!(poll_told(&mut one), Poll::Ready(Err(Closed))));
+        assert!(board.is_over());
+    }
+
+    #[tokio::test]
+    async fn who_waits_is_woken_by_a_word_and_by_the_end() {
+        let board = Board::new(News::Asked);
+        for ends in [false, true] {
+            let mut listener = Listener::new(&board);
+            let (told, ()) = tokio::join!(listener.told(), async {
+                if ends { board.close() } else { board.tell(News::Nothing) }
+            });
+            assert_eq!(told.is_err(), ends);
+        }
+    }
+}

@@ -196,7 +196,9 @@ impl Kept {
 
     pub(crate) fn store<R>(&mut self, transition: Transition<R>) -> R {
         if let Some(Write { effect, closed, evidence, input, audit }) = transition.write {
-            self.inputs.extend(input.map(|input| (effect.id.clone(), input)));
+            if let Some(input) = input {
+                self.inputs.insert(effect.id.clone(), input);
+            }
             let row = match self.effects.entry(effect.id.clone()) {
                 Entry::Occupied(known) => {
                     let row = known.into_mut();
