@@ -11,9 +11,10 @@ use super::{
     error::Trouble,
     pass::{claimed, look},
     round::{Judged, Round, record_in},
+    rows_usual::{self, ClaimRow},
     session::Session,
-    sql,
-    table::{EffectRow, Shape, Table},
+    sql, sql_usual,
+    table::{Shape, Table},
     text::escaped,
     time::{CLOCK, resolve},
 };
@@ -97,10 +98,10 @@ async fn first_claim(
     session: &mut Session,
 ) -> Result<Option<Result<Reply, LedgerError>>, Setback> {
     let first = claim::judge(None, request, CLOCK);
-    let mut rows: Vec<_> = first.write.iter().map(encode::first).collect();
+    let mut rows: Vec<_> = first.write.iter().map(rows_usual::claim).collect();
     let answer = session
-        .fetch(&sql::CLAIM_AMONG, |arguments| {
-            EffectRow::add_to(&mut rows, Shape::One, sql::of_claim, arguments)?;
+        .fetch(&sql_usual::CLAIM_AMONG, |arguments| {
+            ClaimRow::add_to(&mut rows, Shape::One, sql_usual::of_claim, arguments)?;
             add_aliases(arguments, &request.id, aliases)
         })
         .await;

@@ -16,7 +16,6 @@ use crate::{
         record::{
             AttemptRecord, AttemptToken, EffectRecord, Evidence, OutcomeBody, Payload, Place, StoredOutcome,
         },
-        transition::Write,
     },
 };
 
@@ -71,25 +70,6 @@ pub(super) fn effect(record: &EffectRecord) -> EffectRow<'_> {
         put_outcome(&mut row, outcome);
     }
     row
-}
-
-/// The row of a first claim, with the arguments that are stored with it.
-pub(super) fn first(write: &Write) -> EffectRow<'_> {
-    let record = &*write.effect;
-    EffectRow {
-        tenant: text(record.id.tenant().as_str()),
-        key_version: Some(record.key_version.into()),
-        operation: text(&record.operation),
-        keying: text(record.keying.as_str()),
-        readable: record.readable.as_deref().map(escaped),
-        provider: record.provider.as_deref().map(escaped),
-        provider_key: text(&record.provider_key),
-        fingerprints: serde_json::to_string(&*record.fingerprints).ok().map(Cow::Owned),
-        created_at: Some(record.created_at),
-        input: write.input.as_ref().map(|input| input.bytes.as_slice()),
-        input_codec: write.input.as_ref().map(|input| escaped(&input.codec)),
-        ..effect(record)
-    }
 }
 
 fn put_end_and_doubt<'r>(row: &mut EffectRow<'r>, record: &'r EffectRecord) {

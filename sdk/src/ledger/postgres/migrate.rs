@@ -5,6 +5,7 @@ use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 use super::{
     connect::{Connector, Setback, Target},
     error::report,
+    rows_usual::ClaimRow,
     session::{Session, View},
     table::{AttemptRow, EffectRow, EvidenceRow, Role, Table, TouchRow},
 };
@@ -209,13 +210,17 @@ async fn create_schema(connection: &mut PgConnection, schema: &str) -> Result<()
 
 /// Whether the tables have the columns that the statements name.
 async fn check_tables(connection: &mut PgConnection) -> Result<(), Setback> {
-    let columns =
-        [EffectRow::COLUMNS, AttemptRow::COLUMNS, TouchRow::COLUMNS, EvidenceRow::COLUMNS].map(|columns| {
-            let names = columns.iter().filter(|column| column.role != Role::Guard).map(|column| column.name);
-            names.collect::<Vec<_>>().join(", ")
-        });
-    for (table, columns) in TABLES.iter().zip(columns) {
-        let statement = AssertSqlSafe(format!("SELECT {columns} FROM {table} LIMIT 0"));
+    let [effects, attempts, touches, evidence, ..] = TABLES;
+    for (table, columns) in [
+        (effects, EffectRow::COLUMNS),
+        (effects, ClaimRow::COLUMNS),
+        (attempts, AttemptRow::COLUMNS),
+        (touches, TouchRow::COLUMNS),
+        (evidence, EvidenceRow::COLUMNS),
+    ] {
+        let names = columns.iter().filter(|column| column.role != Role::Guard).map(|column| column.name);
+        let names = names.collect::<Vec<_>>().join(", ");
+        let statement = AssertSqlSafe(format!("SELECT {names} FROM {table} LIMIT 0"));
         sqlx::raw_sql(statement).execute(&mut *connection).await.map_err(|error| Setback::of(&error))?;
     }
     Ok(())

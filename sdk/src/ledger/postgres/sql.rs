@@ -21,8 +21,6 @@ pub(super) static STORE_ONE: LazyLock<String> = LazyLock::new(|| store(Shape::On
 pub(super) static STORE_MANY: LazyLock<String> = LazyLock::new(|| store(Shape::Many, false));
 /// [`STORE_MANY`], and with each row that was still the judged one its closed attempt, touch, evidence and audit.
 pub(super) static STORE_WITH_MORE: LazyLock<String> = LazyLock::new(|| store(Shape::Many, true));
-/// Inserts a first claim with its earlier identities, or fails as a whole where one of them is taken.
-pub(super) static CLAIM_AMONG: LazyLock<String> = LazyLock::new(claim_among);
 /// Makes identities aliases of an effect, where they are free; returns the heads of those that were.
 pub(super) static ALIAS: LazyLock<String> = LazyLock::new(alias);
 /// The key-schema versions of an effect's identities. `$2` is the effect's digest, `$3` its head.
@@ -110,11 +108,6 @@ pub(super) const REMOVE: [&str; 5] = [
 const FORGET: &str = "payload = NULL, payload_codec = NULL, absent_reason = 'expired', input = NULL, input_codec = NULL, \
     readable = NULL, revision = revision + 1";
 
-/// The columns of a first claim.
-pub(super) fn of_claim(role: Role) -> bool {
-    matches!(role, Role::Key | Role::Fixed | Role::Given | Role::Kept)
-}
-
 /// The columns of a change, with what finds and compares the row.
 pub(super) fn of_change(role: Role) -> bool {
     is_changed(role) || matches!(role, Role::Guard | Role::Key)
@@ -135,7 +128,7 @@ fn is_inserted(role: Role) -> bool {
 
 /// The columns that are read with a row.
 pub(super) fn in_row(role: Role) -> bool {
-    !matches!(role, Role::Guard | Role::Given)
+    role != Role::Guard
 }
 
 /// `value` of each column that is kept, separated by commas.
@@ -200,7 +193,7 @@ pub(super) const HOLDER: &str = "CASE WHEN x.alias_of IS NULL THEN x.digest_head
     ELSE encode(substring(x.alias_of FOR 16), 'hex')::uuid END";
 
 /// `, name AS (…)`: aliases of the effect whose digest is the parameter after `last`.
-fn aliases(last: &mut usize, unless: &str) -> String {
+pub(super) fn aliases(last: &mut usize, unless: &str) -> String {
     let [of, heads, tails, tenants, versions] = [1, 2, 3, 4, 5].map(|more| *last + more);
     *last += 5;
     format!(
@@ -211,21 +204,6 @@ fn aliases(last: &mut usize, unless: &str) -> String {
                 AS given(head, tail, tenant, version)
             {unless} RETURNING digest_head
         )"
-    )
-}
-
-fn claim_among() -> String {
-    let mut last = 1;
-    let asked = given("asked", EffectRow::COLUMNS, of_claim, Shape::One, &mut last);
-    let names = names(EffectRow::COLUMNS, of_claim);
-    let values = values(EffectRow::COLUMNS, of_claim, "asked");
-    let aliases = aliases(&mut last, "");
-    format!(
-        "{clock}{asked}, inserted AS (
-            INSERT INTO effectual_effects ({names}) SELECT {values} FROM asked CROSS JOIN clock RETURNING token
-        ){aliases}
-        SELECT clock.ms, inserted.token FROM inserted CROSS JOIN clock",
-        clock = clock(),
     )
 }
 

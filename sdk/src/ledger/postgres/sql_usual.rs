@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use super::{
     rows_usual::{ClaimRow, SettlementRow},
-    sql::{HOLDER, clock, in_row, list, names, source, value, values},
+    sql::{HOLDER, aliases, clock, in_row, list, names, source, value, values},
     table::{EffectRow, Role, Shape, Table},
 };
 
@@ -25,6 +25,9 @@ pub(super) static CLAIM_AND_SETTLE: LazyLock<String> = LazyLock::new(|| claim_an
 /// [`CLAIM_AND_SETTLE`] with [`CLAIM_PLAIN`].
 pub(super) static CLAIM_PLAIN_AND_SETTLE: LazyLock<String> =
     LazyLock::new(|| claim_and_settle(of_plain_claim));
+/// Inserts the claim of an effect with its earlier identities, or fails as a whole where one of them is taken; returns what
+/// [`CLAIM_ONE`] does.
+pub(super) static CLAIM_AMONG: LazyLock<String> = LazyLock::new(claim_among);
 /// The rows that claims found: those of [`READ`](super::sql::READ), and whether the run that asks is known to have met the
 /// effect. `$2` holds the heads, `$3` the runs.
 pub(super) static LOOK: LazyLock<String> = LazyLock::new(|| {
@@ -65,7 +68,7 @@ fn is_settled(role: Role) -> bool {
 }
 
 fn claim(shape: Shape, keep: fn(Role) -> bool) -> String {
-    format!("{} {}", clock(), insert(shape, keep, &mut 1))
+    format!("{} {}", clock(), insert(shape, keep, UNLESS_THERE, &mut 1))
 }
 
 fn settle(shape: Shape) -> String {
@@ -74,7 +77,8 @@ fn settle(shape: Shape) -> String {
 
 fn claim_and_settle(keep: fn(Role) -> bool) -> String {
     let mut last = 1;
-    let (claimed, settled) = (insert(Shape::Many, keep, &mut last), update(Shape::Many, &mut last));
+    let claimed = insert(Shape::Many, keep, UNLESS_THERE, &mut last);
+    let settled = update(Shape::Many, &mut last);
     format!(
         "{clock}, claimed AS ({claimed}), settled AS ({settled})
         SELECT * FROM claimed UNION ALL SELECT * FROM settled",
@@ -82,13 +86,22 @@ fn claim_and_settle(keep: fn(Role) -> bool) -> String {
     )
 }
 
-fn insert(shape: Shape, keep: fn(Role) -> bool, last: &mut usize) -> String {
+fn claim_among() -> String {
+    let mut last = 1;
+    let inserted = insert(Shape::One, of_claim, "", &mut last);
+    let aliases = aliases(&mut last, "");
+    format!("{}, inserted AS ({inserted}){aliases} SELECT * FROM inserted", clock())
+}
+
+const UNLESS_THERE: &str = "ON CONFLICT (digest_head) DO NOTHING";
+
+fn insert(shape: Shape, keep: fn(Role) -> bool, unless: &str, last: &mut usize) -> String {
     let asked = source("asked", ClaimRow::COLUMNS, keep, shape, last);
     let (names, values) = (names(ClaimRow::COLUMNS, keep), values(ClaimRow::COLUMNS, keep, "asked"));
     format!(
         "INSERT INTO effectual_effects (created_at, started_at, state, fence, attempt, revision, {names})
         SELECT clock.ms, clock.ms, 'claimed', 1, 1, 1, {values} FROM {asked} CROSS JOIN clock
-        ON CONFLICT (digest_head) DO NOTHING RETURNING created_at, token, NULL::bigint"
+        {unless} RETURNING created_at, token, NULL::bigint"
     )
 }
 

@@ -15,8 +15,6 @@ pub(super) enum Role {
     Key,
     /// With the row, and never again.
     Fixed,
-    /// With the row, and never again; not read with it.
-    Given,
     /// With the row, and by changes.
     Kept,
     /// By changes only: null, or its default, in a first claim.
@@ -136,7 +134,7 @@ macro_rules! table {
 
             fn read(row: &'r PgRow, mut at: usize) -> Result<Self, sqlx::Error> {
                 let mut read = Self::default();
-                $(if !matches!(Role::$role, Role::Guard | Role::Given) {
+                $(if Role::$role != Role::Guard {
                     read.$name = row.try_get(at)?;
                     at += 1;
                 })+
@@ -166,8 +164,6 @@ table! {
         provider_key: Text<'r>, Fixed;
         fingerprints: Text<'r>, Fixed;
         created_at: Option<i64>, Fixed time;
-        input: Bytes<'r>, Given;
-        input_codec: Text<'r>, Given;
         first_send_at: Option<i64>, Later time;
         state: Text<'r>, Kept;
         fence: Option<i64>, Kept;

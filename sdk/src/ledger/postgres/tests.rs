@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::{
-    encode, migrate, rows_usual, sql, sql_usual,
+    encode, migrate, rows_usual,
+    rows_usual::ClaimRow,
+    sql, sql_usual,
     table::{AttemptRow, Column, EffectRow, EvidenceRow, Role, Table, TouchRow},
     time::{CLOCK, limit, may_be_symbolic, resolve},
 };
@@ -238,8 +240,11 @@ fn the_tables_are_those_of_the_schema() {
         include_str!("../../../migrations/postgres/0004_requests.sql")
     );
     let elsewhere = ["seq"];
+    let is_new = |column: &&Column| EffectRow::COLUMNS.iter().all(|known| known.name != column.name);
+    let effects: Vec<_> =
+        EffectRow::COLUMNS.iter().chain(ClaimRow::COLUMNS.iter().filter(is_new)).copied().collect();
     let tables: [(&str, &[Column]); 4] = [
-        ("effectual_effects", EffectRow::COLUMNS),
+        ("effectual_effects", &effects),
         ("effectual_attempts", AttemptRow::COLUMNS),
         ("effectual_touches", TouchRow::COLUMNS),
         ("effectual_evidence", EvidenceRow::COLUMNS),
@@ -278,6 +283,7 @@ fn every_statement_pins_the_durable_commit() {
         &*sql_usual::CLAIM_MANY,
         &*sql_usual::SETTLE_ONE,
         &*sql_usual::SETTLE_MANY,
+        &*sql_usual::CLAIM_AMONG,
         &*sql_usual::CLAIM_PLAIN,
         &*sql_usual::CLAIM_AND_SETTLE,
         &*sql_usual::CLAIM_PLAIN_AND_SETTLE,
