@@ -95,7 +95,10 @@ async fn f23_another_input_is_a_mismatch_after_a_lease_and_after_a_takeover(ledg
         request.fingerprints = template.fingerprints.clone();
         request.resend_window_ms = Some(600_000);
         if amount != 5 {
-            for digest in request.fingerprints.iter_mut().filter(|digest| digest.name == "amount") {
+            for digest in std::sync::Arc::make_mut(&mut request.fingerprints)
+                .iter_mut()
+                .filter(|digest| digest.name == "amount")
+            {
                 digest.digest = [amount; 32];
             }
         }

@@ -91,7 +91,7 @@ async fn arguments_that_do_not_decode_are_left(ledger: Arc<dyn Ledger>) {
     let executor = world.executor(&ledger);
     for (number, stored) in [r#"{"order":5}"#, "not JSON", "{}"].into_iter().enumerate() {
         let mut request = left("shipping", &number.to_string(), RecoveryClass::Rerun);
-        request.provider = Some("windowed".to_owned());
+        request.provider = Some("windowed".into());
         request.input = input(stored);
         let record = leave(&*ledger, &request).await;
         wait_until_due(&*ledger, 1).await;
