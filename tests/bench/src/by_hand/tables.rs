@@ -88,6 +88,7 @@ static LEDGER_ON_POSTGRES: OnPostgres = OnPostgres {
         include_str!("../../../../sdk/migrations/postgres/0001_effects.sql"),
         include_str!("../../../../sdk/migrations/postgres/0002_unsettled.sql"),
         include_str!("../../../../sdk/migrations/postgres/0003_retention.sql"),
+        include_str!("../../../../sdk/migrations/postgres/0005_usual_rows.sql"),
     ],
     claim: "INSERT INTO effectual_effects (digest_head, digest_tail, tenant, key_version, operation, keying, provider_key,
             fingerprints, created_at, state, fence, attempt, token, class, started_at, lease_until, attempt_timeout_ms)
