@@ -73,7 +73,7 @@ impl Options {
     }
 
     pub(crate) fn pace(&self) -> Pace {
-        let (rounds, length) = if self.full { (5, 1500) } else { (3, 300) };
+        let (rounds, length) = if self.full { (5, 1500) } else { (3, 240) };
         let length = self.length.unwrap_or(Duration::from_millis(length));
         Pace { rounds: self.rounds.unwrap_or(rounds) | 1, length, warm_up: length / 2 }
     }
