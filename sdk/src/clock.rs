@@ -32,25 +32,24 @@ fn monotonic() -> Instant {
 /// larger of the two.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment {
-    monotonic: Instant,
+    monotonic: Stopwatch,
     wall_ms: i64,
 }
 
 impl Moment {
     pub(crate) fn now() -> Self {
-        Self { monotonic: monotonic(), wall_ms: wall_ms() }
+        Self { monotonic: Stopwatch::start(), wall_ms: wall_ms() }
     }
 
     /// How much time has passed since, at the least: by the clock that stops with the machine.
     pub(crate) fn elapsed_monotonic(&self) -> Duration {
-        monotonic().saturating_duration_since(self.monotonic)
+        self.monotonic.elapsed()
     }
 
     /// How much time has passed since, by the larger of the two clocks.
     pub(crate) fn elapsed(&self) -> Duration {
-        let now = Self::now();
-        let wall = u64::try_from(now.wall_ms.saturating_sub(self.wall_ms)).unwrap_or(0);
-        let monotonic = now.monotonic.saturating_duration_since(self.monotonic);
+        let monotonic = self.monotonic.elapsed();
+        let wall = u64::try_from(wall_ms().saturating_sub(self.wall_ms)).unwrap_or(0);
         if rule!(LargerClockCounts) { monotonic.max(Duration::from_millis(wall)) } else { monotonic }
     }
 }

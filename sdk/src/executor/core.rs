@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeSet, HashMap},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
-        atomic::{AtomicU8, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -59,8 +59,6 @@ pub(crate) struct Core {
     no_polls: Mutex<BTreeSet<&'static str>>,
     pub(crate) callers: Callers,
     phase: watch::Sender<Phase>,
-    /// The same, for who looks at it with every call.
-    phase_now: AtomicU8,
     /// The claims that this process holds, and those that are on their way.
     held: Count,
 }
@@ -106,7 +104,6 @@ impl Core {
             no_polls: Mutex::default(),
             callers: Callers::default(),
             phase: watch::Sender::new(Phase::Open),
-            phase_now: AtomicU8::new(Phase::Open as u8),
             held: Count::default(),
         })
     }
@@ -288,15 +285,10 @@ impl Core {
     }
 
     pub(crate) fn phase(&self) -> Phase {
-        match self.phase_now.load(Ordering::SeqCst) {
-            now if now == Phase::Open as u8 => Phase::Open,
-            now if now == Phase::Draining as u8 => Phase::Draining,
-            _ => Phase::Over,
-        }
+        *self.phase.borrow()
     }
 
     pub(crate) fn set_phase(&self, phase: Phase) {
-        self.phase_now.fetch_max(phase as u8, Ordering::SeqCst);
         self.phase.send_modify(|current| *current = phase.max(*current));
     }
 

@@ -138,11 +138,7 @@ impl Call {
                 }
                 Claim::Settled { record, now } => {
                     let end = stored(&record, true);
-                    // Whoever begins to listen only now finds nobody who speaks, and asks the ledger.
-                    if core.outcomes.are_kept() || speaker.as_ref().is_some_and(Speaker::is_heard) {
-                        let known = self.learned(record, now, asked);
-                        tell_others(speaker, News::Settled(known));
-                    }
+                    self.learned(record, now, asked, speaker.as_ref());
                     return end;
                 }
                 Claim::Accepted { delay_ms, .. } if self.may_poll_after(delay_ms) => {
@@ -169,11 +165,24 @@ impl Call {
         }
     }
 
-    /// Keeps an outcome in memory, where outcomes are kept.
-    pub(crate) fn learned(&self, record: Arc<EffectRecord>, now: LedgerTime, asked: Asked) -> Arc<Known> {
+    /// Keeps an outcome in memory, where outcomes are kept, and tells those who wait for it. Whoever begins to listen only
+    /// now finds that nobody speaks any more, and asks the ledger.
+    pub(crate) fn learned(
+        &self,
+        record: Arc<EffectRecord>,
+        now: LedgerTime,
+        asked: Asked,
+        speaker: Option<&Speaker>,
+    ) {
+        let (outcomes, heard) = (&self.scope.core.outcomes, speaker.filter(|speaker| speaker.is_heard()));
+        if heard.is_none() && !outcomes.are_kept() {
+            return;
+        }
         let known = Arc::new(Known::new(record, now, asked, self.scope.place.run.as_ref()));
-        self.scope.core.outcomes.keep(&self.id, &known);
-        known
+        outcomes.keep(&self.id, &known);
+        if let Some(speaker) = heard {
+            speaker.tell(News::Settled(known));
+        }
     }
 
     /// Works on a claim that was won, to the end of the call.

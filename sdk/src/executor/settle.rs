@@ -8,7 +8,6 @@ use super::{
     erased::{CallError, has_secret, withheld},
     held::millis,
     known::Asked,
-    news::News,
     perform::Next,
 };
 use crate::{
@@ -95,11 +94,7 @@ impl Claimed<'_> {
         let record = self.record();
         let end = stored(&record, false);
         if let Some(settled_at) = record.outcome.as_ref().map(|outcome| outcome.settled_at) {
-            // Whoever begins to listen only now is told that the claim is over, and asks the ledger.
-            if self.call.scope.core.outcomes.are_kept() || self.holding.speaker.is_heard() {
-                let known = self.call.learned(record, settled_at, asked);
-                self.holding.speaker.tell(News::Settled(known));
-            }
+            self.call.learned(record, settled_at, asked, Some(&self.holding.speaker));
         }
         Next::Over(match kept_back {
             Some(value) => end.with_body(value),

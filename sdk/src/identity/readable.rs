@@ -82,19 +82,11 @@ fn number(content: &[u8], is_signed: bool, out: &mut String) {
     let mut wide = [if negative { 0xff } else { 0 }; 16];
     let start = wide.len().saturating_sub(content.len());
     wide[start..].copy_from_slice(&content[content.len().saturating_sub(16)..]);
-    // Most are short, and short ones are written faster. Writing to a String cannot fail.
+    // Writing to a String cannot fail.
     let _ = if is_signed {
-        let number = i128::from_be_bytes(wide);
-        match i64::try_from(number) {
-            Ok(short) => write!(out, "{short}"),
-            Err(_) => write!(out, "{number}"),
-        }
+        write!(out, "{}", i128::from_be_bytes(wide))
     } else {
-        let number = u128::from_be_bytes(wide);
-        match u64::try_from(number) {
-            Ok(short) => write!(out, "{short}"),
-            Err(_) => write!(out, "{number}"),
-        }
+        write!(out, "{}", u128::from_be_bytes(wide))
     };
 }
 

@@ -129,7 +129,8 @@ pub enum Claim {
 /// class, in flight, not before, claim. Pure: `now` is the ledger's clock.
 #[must_use]
 pub fn judge(current: Option<&EffectRecord>, request: &ClaimRequest, now: LedgerTime) -> Transition<Claim> {
-    judge_row(current, request, now, |record| Arc::new(record.clone()))
+    let Some(record) = current else { return first_claim(request, now) };
+    judge_row(record, request, now, || Arc::new(record.clone()))
 }
 
 /// [`judge`] of a row that is shared already: who finds its outcome gets the row itself.
@@ -138,19 +139,16 @@ pub(crate) fn judge_shared(
     request: &ClaimRequest,
     now: LedgerTime,
 ) -> Transition<Claim> {
-    let Some(current) = current else { return first_claim(request, now) };
-    judge_row(Some(current), request, now, |_| Arc::clone(current))
+    let Some(record) = current else { return first_claim(request, now) };
+    judge_row(record, request, now, || Arc::clone(record))
 }
 
 fn judge_row(
-    current: Option<&EffectRecord>,
+    record: &EffectRecord,
     request: &ClaimRequest,
     now: LedgerTime,
-    shared: impl Fn(&EffectRecord) -> Arc<EffectRecord>,
+    shared: impl FnOnce() -> Arc<EffectRecord>,
 ) -> Transition<Claim> {
-    let Some(record) = current else {
-        return first_claim(request, now);
-    };
     if rule!(OwnClaimIsRecognised) && record.token == request.token && record.state == State::Claimed {
         // The acknowledgement of our own claim was lost.
         let task = match (&record.end, &record.accepted) {
@@ -158,14 +156,12 @@ fn judge_row(
             (Some(_), None) => Task::LookUp,
             (Some(_), Some(_)) => Task::Poll,
         };
-        return Transition::read(Claim::Won { record: shared(record), task });
+        return Transition::read(Claim::Won { record: shared(), task });
     }
     match answered::judge(record, &request.fingerprints, now) {
         Some(Answered::Mismatch { arguments }) => Transition::read(Claim::Mismatch { arguments }),
         Some(Answered::Expired) => Transition::read(Claim::Expired).with_touch(),
-        Some(Answered::Settled) => {
-            Transition::read(Claim::Settled { record: shared(record), now }).with_touch()
-        }
+        Some(Answered::Settled) => Transition::read(Claim::Settled { record: shared(), now }).with_touch(),
         None => judge_unsettled(record, request, now),
     }
 }

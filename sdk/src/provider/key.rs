@@ -65,12 +65,11 @@ impl KeyForm {
             }
         };
         let derived = blake3::Hasher::new_from_context_key(&CONTEXT_KEY).update(&material).finalize();
-        let derived = derived.as_bytes();
         match self {
-            Self::Uuid => uuid_shaped(derived, digits),
-            Self::Hex40 => hex(&derived[..20], digits),
-            Self::Base32 => base32(derived, digits),
-            Self::Hex64 => hex(derived, digits),
+            Self::Uuid => uuid_shaped(derived.as_bytes(), digits),
+            Self::Hex40 => written(derived.to_hex()[..40].bytes(), digits),
+            Self::Base32 => base32(derived.as_bytes(), digits),
+            Self::Hex64 => written(derived.to_hex().bytes(), digits),
         }
     }
 }
@@ -86,12 +85,6 @@ fn base32<'d>(bytes: &[u8], digits: &'d mut Digits) -> &'d str {
     let bit = |at: usize| bytes.get(at / 8).map_or(0, |byte| usize::from(byte >> (7 - at % 8) & 1));
     let digit = |at: usize| DIGITS[(at..at + 5).fold(0, |value, at| value << 1 | bit(at))];
     written((0..bytes.len() * 8).step_by(5).map(digit), digits)
-}
-
-fn hex<'d>(bytes: &[u8], digits: &'d mut Digits) -> &'d str {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
-    written(halves.map(|half| DIGITS[usize::from(half)]), digits)
 }
 
 fn written(from: impl Iterator<Item = u8>, digits: &mut Digits) -> &str {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    encode, migrate, rows_usual,
-    rows_usual::ClaimRow,
+    encode, migrate,
+    rows_usual::{self, ClaimRow},
     sql, sql_usual,
     table::{AttemptRow, Column, EffectRow, EvidenceRow, Role, Table, TouchRow},
     time::{CLOCK, limit, may_be_symbolic, resolve},

@@ -43,29 +43,40 @@ const DUE: &str = "SELECT seq, coalesce(length(payload), 0) FROM effectual_effec
 const TOMBSTONES: &str = "SELECT seq, 0 FROM effectual_effects \
     WHERE absent_reason = 'expired' AND retain_until <= ?1 ORDER BY retain_until LIMIT ?2";
 
-/// What makes tombstones of the effects whose `seq` is in the JSON array `?1`.
+/// What is to be changed: the effects whose `seq` is in the JSON array `?1`.
+macro_rules! picked {
+    ($statement:literal) => {
+        concat!($statement, " seq IN (SELECT value FROM json_each(?1))")
+    };
+    ($statement:literal, by digest) => {
+        concat!(
+            $statement,
+            " IN (SELECT digest FROM effectual_effects WHERE seq IN (SELECT value FROM json_each(?1)))"
+        )
+    };
+}
+
+/// What makes tombstones of the effects that are picked.
 const FORGET: [&str; 2] = [
-    "UPDATE effectual_evidence SET payload = NULL, payload_codec = NULL \
-        WHERE payload IS NOT NULL AND digest IN (SELECT digest FROM effectual_effects \
-            WHERE seq IN (SELECT value FROM json_each(?1)))",
-    "UPDATE effectual_effects SET payload = NULL, payload_codec = NULL, absent_reason = 'expired', input = NULL, \
-        input_codec = NULL, readable = NULL, revision = revision + 1 \
-        WHERE seq IN (SELECT value FROM json_each(?1)) AND state = 'completed'",
+    picked!(
+        "UPDATE effectual_evidence SET payload = NULL, payload_codec = NULL \
+            WHERE payload IS NOT NULL AND digest",
+        by digest
+    ),
+    picked!(
+        "UPDATE effectual_effects SET payload = NULL, payload_codec = NULL, absent_reason = 'expired', input = NULL, \
+            input_codec = NULL, readable = NULL, revision = revision + 1 WHERE state = 'completed' AND"
+    ),
 ];
 
-/// What removes the effects whose `seq` is in the JSON array `?1`, in the order that their references allow.
+/// What removes the effects that are picked, in the order that their references allow.
 const REMOVE: [&str; 6] = [
-    "DELETE FROM effectual_attempts WHERE digest IN (SELECT digest FROM effectual_effects \
-        WHERE seq IN (SELECT value FROM json_each(?1)))",
-    "DELETE FROM effectual_touches WHERE digest IN (SELECT digest FROM effectual_effects \
-        WHERE seq IN (SELECT value FROM json_each(?1)))",
-    "DELETE FROM effectual_evidence WHERE digest IN (SELECT digest FROM effectual_effects \
-        WHERE seq IN (SELECT value FROM json_each(?1)))",
-    "DELETE FROM effectual_audit WHERE digest IN (SELECT digest FROM effectual_effects \
-        WHERE seq IN (SELECT value FROM json_each(?1)))",
-    "DELETE FROM effectual_effects WHERE alias_of IN (SELECT digest FROM effectual_effects \
-        WHERE seq IN (SELECT value FROM json_each(?1)))",
-    "DELETE FROM effectual_effects WHERE seq IN (SELECT value FROM json_each(?1))",
+    picked!("DELETE FROM effectual_attempts WHERE digest", by digest),
+    picked!("DELETE FROM effectual_touches WHERE digest", by digest),
+    picked!("DELETE FROM effectual_evidence WHERE digest", by digest),
+    picked!("DELETE FROM effectual_audit WHERE digest", by digest),
+    picked!("DELETE FROM effectual_effects WHERE alias_of", by digest),
+    picked!("DELETE FROM effectual_effects WHERE"),
 ];
 
 const FIND: &str = "SELECT seq, state = 'completed', absent_reason, tenant FROM effectual_effects \
