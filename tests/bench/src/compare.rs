@@ -133,7 +133,7 @@ async fn replay(ground: &Ground<'_>, entrants: &[Entrant], cells: &mut [Cell], c
 }
 
 /// Each key was performed once at the provider, and each has its outcome in the database.
-async fn check(entrant: &Entrant) {
+pub(crate) async fn check(entrant: &Entrant) {
     let (asked, performed) = (entrant.keys.load(Ordering::Relaxed), entrant.provider.performed());
     assert_eq!(performed, asked, "{} was asked for so many effects and performed others", entrant.name);
     let stored = entrant.store.number(entrant.contender.count()).await;

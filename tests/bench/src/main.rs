@@ -16,6 +16,7 @@ mod load;
 mod machine;
 mod options;
 mod peers;
+mod profile;
 mod report;
 mod store;
 mod table;
@@ -54,6 +55,10 @@ async fn main() {
     }
     if options.wants("growth") {
         growing(&grounds(folder.path(), server.as_ref(), &options), &options, &mut report).await;
+    }
+    if options.wants("profile") {
+        let ground = Ground { database: Database::Postgres, folder: folder.path(), server: server.as_ref() };
+        report.further.push(("Profile of the server".to_owned(), profile::run(&ground, &options).await));
     }
     if options.wants("hours") {
         let mut text = String::new();

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use crate::{compare::Pace, field::CACHED};
 
 pub(crate) const USAGE: &str = "\
-    [--quick | --full] [PART…]   parts: sqlite postgres layer (all three by default), growth, hours\n\
+    [--quick | --full] [PART…]   parts: sqlite postgres layer (all three by default), growth, hours, profile\n\
     --callers 1,64               numbers of callers\n\
     --only effectual,durare-step only these contenders\n\
     --rounds 3 --length-ms 400   counted rounds, and how long each is\n\
@@ -27,7 +27,7 @@ pub(crate) struct Options {
     pub(crate) minutes: u64,
 }
 
-const PARTS: [&str; 5] = ["sqlite", "postgres", "layer", "growth", "hours"];
+const PARTS: [&str; 6] = ["sqlite", "postgres", "layer", "growth", "hours", "profile"];
 
 impl Options {
     pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Self, String> {

@@ -132,7 +132,11 @@ pub(super) fn in_row(role: Role) -> bool {
 }
 
 /// `value` of each column that is kept, separated by commas.
-pub(super) fn list(columns: &[Column], keep: fn(Role) -> bool, value: impl Fn(&Column) -> String) -> String {
+pub(super) fn list(
+    columns: &[Column],
+    keep: fn(Role) -> bool,
+    value: impl FnMut(&Column) -> String,
+) -> String {
     let kept: Vec<_> = columns.iter().filter(|column| keep(column.role)).map(value).collect();
     kept.join(", ")
 }
@@ -157,7 +161,8 @@ pub(super) fn clock() -> String {
     format!("WITH clock AS MATERIALIZED (SELECT {NOW} + $1::bigint AS ms, {DURABLE} AS durable)")
 }
 
-/// The parameters after `last` as the relation `name`, in the order in which they are handed over.
+/// The parameters after `last` as the relation `name`, in the order in which they are handed over. Arrays are taken apart in
+/// the select list: in `FROM`, each function's rows would be stored aside before the first is read.
 pub(super) fn source(
     name: &str,
     columns: &[Column],
@@ -165,21 +170,14 @@ pub(super) fn source(
     shape: Shape,
     last: &mut usize,
 ) -> String {
-    let kept = columns.iter().filter(|column| keep(column.role));
-    let parameters: Vec<_> = kept
-        .map(|column| {
-            *last += 1;
-            match shape {
-                Shape::One => format!("${last}::{} AS {}", column.sql, column.name),
-                Shape::Many => format!("${last}::{}[]", column.sql),
-            }
-        })
-        .collect();
-    let parameters = parameters.join(", ");
-    match shape {
-        Shape::One => format!("(SELECT {parameters}) AS {name}"),
-        Shape::Many => format!("unnest({parameters}) AS {name}({})", names(columns, keep)),
-    }
+    let parameters = list(columns, keep, |column| {
+        *last += 1;
+        match shape {
+            Shape::One => format!("${last}::{} AS {}", column.sql, column.name),
+            Shape::Many => format!("unnest(${last}::{}[]) AS {}", column.sql, column.name),
+        }
+    });
+    format!("(SELECT {parameters}) AS {name}")
 }
 
 /// `, name AS (…)`: [`source`], formed once.
@@ -200,8 +198,8 @@ pub(super) fn aliases(last: &mut usize, unless: &str) -> String {
         ", aliased AS (
             INSERT INTO effectual_effects (digest_head, digest_tail, tenant, alias_of, key_version)
             SELECT given.head, given.tail, given.tenant, ${of}::bytea, given.version
-            FROM unnest(${heads}::uuid[], ${tails}::bytea[], ${tenants}::text[], ${versions}::bigint[])
-                AS given(head, tail, tenant, version)
+            FROM (SELECT unnest(${heads}::uuid[]) AS head, unnest(${tails}::bytea[]) AS tail,
+                unnest(${tenants}::text[]) AS tenant, unnest(${versions}::bigint[]) AS version) AS given
             {unless} RETURNING digest_head
         )"
     )

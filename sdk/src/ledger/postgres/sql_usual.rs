@@ -37,7 +37,7 @@ pub(super) static LOOK: LazyLock<String> = LazyLock::new(|| {
             EXISTS (SELECT FROM effectual_touches t WHERE t.run = asked.run AND t.digest_head = held.digest_head)
             OR EXISTS (SELECT FROM effectual_attempts t WHERE t.digest_head = held.digest_head AND t.run = asked.run)
             END, x.digest_head, x.digest_tail, {columns}
-        FROM unnest($2::uuid[], $3::text[]) AS asked(head, run)
+        FROM (SELECT unnest($2::uuid[]) AS head, unnest($3::text[]) AS run) AS asked
         JOIN effectual_effects x ON x.digest_head = asked.head
         JOIN effectual_effects held ON held.digest_head = {HOLDER} CROSS JOIN clock",
         clock = clock(),
