@@ -29,7 +29,8 @@ pub(super) const LEDGER: Table = Table {
         ("provider_key", "'filled-' || left(md5(random()::text), 28)"),
         ("retain_until", "retain_until + i / 50"),
     ],
-    template: "state = 'completed' AND run IS NULL",
+    // Not what the sweep of a smaller ledger made a tombstone of.
+    template: "state = 'completed' AND run IS NULL AND absent_reason IS NULL",
 };
 
 /// The reference's.
