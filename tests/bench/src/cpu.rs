@@ -6,10 +6,14 @@ use std::{fs, time::Duration};
 pub(crate) fn used(server: Option<u32>) -> Duration {
     let own = of(std::process::id(), false);
     let Some(server) = server else { return own };
-    let children = fs::read_to_string(format!("/proc/{server}/task/{server}/children")).unwrap_or_default();
-    let alive: Duration =
-        children.split_whitespace().filter_map(|pid| pid.parse().ok()).map(|pid| of(pid, false)).sum();
+    let alive: Duration = children(server).into_iter().map(|pid| of(pid, false)).sum();
     own + alive + of(server, true)
+}
+
+/// The processes that `server` has started and that are alive. Linux only.
+pub(crate) fn children(server: u32) -> Vec<u32> {
+    let children = fs::read_to_string(format!("/proc/{server}/task/{server}/children")).unwrap_or_default();
+    children.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
 /// Of one process; `ended` adds those of its children that have ended.

@@ -11,17 +11,18 @@ use std::{
 use crate::{
     caller::Keys,
     compare::{Ground, check},
+    cpu::children,
     field::{EFFECTUAL, Entrant, LIMIT, ON_LEDGER, POSTGRES},
     load,
     options::Options,
 };
 
 /// Where valgrind, which the server runs under, leaves a profile of each connection.
-pub(crate) const PROFILES: &str = "EFFECTUAL_BENCH_PROFILES";
+const PROFILES: &str = "EFFECTUAL_BENCH_PROFILES";
 
 /// What is told apart, each with what it calls: functions of the server, and what they do.
 const PARTS: [(&str, &str); 7] = [
-    ("standard_ExecutorStart", "plan"),
+    ("standard_ExecutorStart", "set-up"),
     ("array_recv", "arrays"),
     ("ExecConstraints", "rules"),
     ("ExecInsertIndexTuples", "indexes"),
@@ -48,11 +49,9 @@ pub(crate) async fn run(ground: &Ground<'_>, options: &Options) -> String {
         "contender               callers  effects    total{names}   (thousands of instructions an effect)\n"
     );
     print!("\n{text}");
+    let all: &[&str] = if options.only.is_some() { &POSTGRES } else { &[LIMIT, ON_LEDGER, EFFECTUAL] };
     for callers in options.callers.clone().unwrap_or_else(|| vec![1, 64]) {
-        for name in options.names(&POSTGRES, callers) {
-            if options.only.is_none() && ![LIMIT, ON_LEDGER, EFFECTUAL].contains(name) {
-                continue;
-            }
+        for name in options.names(all, callers) {
             // What a connection costs before its first effect and after its last is in both, and in neither's difference.
             let few = measure(ground, &folder, name, callers, Duration::from_secs(3)).await;
             let many = measure(ground, &folder, name, callers, Duration::from_secs(15)).await;
@@ -85,7 +84,7 @@ async fn measure(
     for file in std::fs::read_dir(folder).expect("a folder") {
         std::fs::remove_file(file.expect("a file").path()).expect("a file to remove");
     }
-    let before = children(server);
+    let before = children(server).len();
     let entrant = Entrant::enter(name, ground.store(name).await).await;
     let keys = Keys::Fresh(entrant.keys.clone());
     load::perform(name, &entrant.contender, &keys, ground.load(callers, length)).await;
@@ -94,16 +93,10 @@ async fn measure(
     entrant.leave().await;
     // The profile of a connection is written when its process ends.
     let mut look = tokio::time::interval(Duration::from_millis(20));
-    while children(server) > before {
+    while children(server).len() > before {
         look.tick().await;
     }
     Spent { effects, ..spent(folder) }
-}
-
-fn children(server: u32) -> usize {
-    let children =
-        std::fs::read_to_string(format!("/proc/{server}/task/{server}/children")).unwrap_or_default();
-    children.split_whitespace().count()
 }
 
 /// The sum of the profiles in the folder.
@@ -115,6 +108,7 @@ fn spent(folder: &Path) -> Spent {
             .arg(file.expect("a file").path())
             .output()
             .expect("callgrind_annotate, which comes with valgrind");
+        assert!(annotate.status.success(), "{}", String::from_utf8_lossy(&annotate.stderr));
         for line in String::from_utf8_lossy(&annotate.stdout).lines() {
             let mut words = line.split_whitespace();
             let count = words.next().and_then(|count| count.replace(',', "").parse::<u64>().ok());
